@@ -1,0 +1,43 @@
+# make repro   set up .venv and run the whole pipeline
+# make test    set up .venv and run every check
+# make bench   speed and memory
+# make clean   remove .venv, caches and build products
+# Needs only make and Python >= 3.11; name another interpreter with PYTHON=…
+
+PYTHON ?= python3
+STAMP := .venv/.installed
+
+# Stages of the pipeline say `python` and `papermill`; they mean those of .venv. The path is not set for all of make,
+# or $(PYTHON) would be the one of .venv as well.
+PY := PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python
+export PYTHONNOUSERSITE := 1
+
+.PHONY: repro test bench clean
+
+repro: $(STAMP)
+	$(PY) -m dvc repro
+
+test: $(STAMP)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	.venv/bin/lint-imports --no-logo
+	$(PY) -m pytest -n auto
+	@if ls notebooks/*.ipynb >/dev/null 2>&1; then set -x; \
+	  $(PY) -m pytest --nbval-lax --nbval-current-env notebooks; fi
+
+bench: $(STAMP)
+	$(PY) -m pytest benchmarks --benchmark-only
+
+# The lock names every package, so pip has nothing to resolve.
+$(STAMP): requirements.lock pyproject.toml
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "SkillHorizon needs Python >= 3.11, and '$(PYTHON)' is not: call make with PYTHON=/path/to/python3.11" >&2; exit 1; }
+	"$(PYTHON)" -m venv .venv
+	.venv/bin/python -m pip install -qq --no-deps -r requirements.lock
+	.venv/bin/python -m pip install -qq --no-deps --no-build-isolation -e .
+	touch $@
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

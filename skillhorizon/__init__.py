@@ -1,0 +1,1 @@
+"""SkillHorizon: long business tasks of any size, and where agents break on them."""

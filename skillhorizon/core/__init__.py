@@ -1,0 +1,1 @@
+"""What every environment shares. Nothing here knows an environment by name."""

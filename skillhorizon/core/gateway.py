@@ -1,0 +1,233 @@
+"""The only way into a world: validate, charge, execute, journal, record (paper 3.1 and B.1).
+
+Whatever the call, the answer is an observation: ``{"ok": true, "result": …}`` or ``{"ok": false, "error": {"code",
+"message", "details"}}``. A refusal leaves the state as it was.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+import pandas as pd
+
+from skillhorizon.core.errors import InputError, Rejected
+from skillhorizon.core.journal import Journal, Row
+from skillhorizon.core.serial import UNENCODABLE, canonical
+from skillhorizon.core.tools import Tool
+from skillhorizon.core.world import World
+
+Role = Literal["full", "read_only"]
+Observation = dict[str, Any]
+
+
+class Event(msgspec.Struct):
+    """One attempted call, as the trace keeps it; the strings are the canonical ones that were counted."""
+
+    step: int
+    decision: int
+    position: int
+    tool: str
+    kind: str
+    charged: bool
+    ok: bool
+    code: str | None
+    module: str | None
+    goal: str | None
+    cycle: int | None
+    check: bool | None
+    reason: str | None
+    invalidated: tuple[str, ...]
+    produced: tuple[str, ...]
+    call: bytes
+    observation: bytes
+    context_tokens: int | None
+
+
+class Gateway:
+    """A fresh world and its tools.
+
+    ``used`` attempts have been charged, ``remaining`` are left (None without a budget). With a journal each call is
+    on disk before its observation is returned; over a journal that already holds calls, those calls are first made
+    again (by ``catch_up`` or by an agent that repeats them) and their observations compared.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        tools: Mapping[str, Tool],
+        budget: int | None = None,
+        journal: Journal | None = None,
+        role: Role = "full",
+    ) -> None:
+        self.world = world
+        self.tools = dict(tools)
+        self.budget = budget
+        self.role: Role = role
+        self.used = 0
+        self.events: list[Event] = []
+        self._names = {name: canonical(name) for name in self.tools}
+        self._journal = journal
+        self._recorded = deque(journal.rows if journal else ())
+        self._accepted: set[str] = set()
+        self._cycles: dict[str, int] = {}
+
+    @property
+    def remaining(self) -> int | None:
+        return None if self.budget is None else self.budget - self.used
+
+    @property
+    def replaying(self) -> bool:
+        """Whether calls of an earlier process are still to be repeated."""
+        return bool(self._recorded)
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        module: str | None = None,
+        goal: str | None = None,
+        decision: int | None = None,
+        position: int = 0,
+        context_tokens: int | None = None,
+    ) -> Observation:
+        """Attempt one call and return its observation.
+
+        ``module`` and ``goal`` say what the caller works for; ``decision`` and ``position`` place the call in the
+        agent's batches and ``context_tokens`` is the size of the request that made it. None of them reaches the
+        world.
+        """
+        name, encoded_name = self._encode_name(name)
+        encoded = _encode_arguments({} if arguments is None else arguments)
+        world, tool = self.world, self.tools.get(name)
+        world.begin_call()
+        code = reason = None
+        ok = charged = False
+        try:
+            if self.budget is not None and self.used >= self.budget and (tool is None or tool.charged):
+                raise Rejected("budget_exhausted", f"all {self.budget} attempts have been used", budget=self.budget)
+            charged = tool is None or tool.charged
+            if tool is None:
+                raise Rejected("unknown_tool", f"no tool {name[:64]!r}")
+            if self.role == "read_only" and not tool.read_only:
+                raise Rejected("not_permitted", f"{name} changes the business and this role only reads", role=self.role)
+            result = tool.run(world, encoded)
+            ok = True
+            if tool.kind == "business":
+                world.fire_updates()
+            observation = canonical({"ok": True, "result": result})
+        except Rejected as refusal:
+            code, reason = refusal.code, refusal.code
+            error = {"code": code, "message": refusal.message, "details": refusal.details}
+            observation = canonical({"ok": False, "error": error})
+        self.used += charged
+        check = None
+        goal = world.attempted or goal
+        if world.attempted and tool is not None:
+            if world.verdict is not None:
+                goal, check, reason = world.verdict.goal, world.verdict.passed, world.verdict.reason
+            elif ok and tool.checks:
+                check = True
+            elif code in tool.refusals:
+                check = False
+        step = len(self.events) + 1
+        event = Event(
+            step=step,
+            decision=step if decision is None else decision,
+            position=position,
+            tool=name,
+            kind=tool.kind if tool else "unknown",
+            charged=charged,
+            ok=ok,
+            code=code,
+            module=module,
+            goal=goal,
+            cycle=self._cycles.get(goal, 1) if goal else None,
+            check=check,
+            reason=reason if check is False else None,
+            invalidated=self._void(goal if check else None),
+            produced=tuple(world.published),
+            call=b'{"arguments":%b,"name":%b}' % (encoded, encoded_name),
+            observation=observation,
+            context_tokens=context_tokens,
+        )
+        if self._recorded:
+            self._verify(event)
+        elif self._journal is not None:
+            self._journal.append(
+                Row(
+                    step, name, encoded, observation, module, event.goal, event.decision, position, context_tokens, ""
+                )
+            )
+        self.events.append(event)
+        return msgspec.json.decode(observation)
+
+    def catch_up(self) -> None:
+        """Make the journal's calls again, as a server does that takes over a run."""
+        while self._recorded:
+            row = self._recorded[0]
+            self.call(
+                row.name,
+                msgspec.json.decode(row.arguments),
+                module=row.module,
+                goal=row.goal,
+                decision=row.decision,
+                position=row.position,
+                context_tokens=row.context_tokens,
+            )
+
+    def state_digest(self) -> str:
+        return self.world.state_digest()
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """The whole business state as tables: one DataFrame per table of records, plus artifacts and notices."""
+        world = self.world
+        tables: dict[str, list[Any]] = {name: list(rows.values()) for name, rows in world.tables.items()}
+        tables["artifacts"] = [a.public() for a in world.artifacts.values()]
+        tables["notices"] = list(world.notices)
+        return {name: pd.DataFrame(msgspec.to_builtins(rows)) for name, rows in tables.items()}
+
+    def _encode_name(self, name: Any) -> tuple[str, bytes]:
+        known = self._names.get(name) if isinstance(name, str) else None
+        if known is not None:
+            return name, known
+        try:
+            text = name if isinstance(name, str) else repr(name)[:64]
+            return text, canonical(text)
+        except UNENCODABLE:
+            text = ascii(name)[:64]
+            return text, canonical(text)
+
+    def _void(self, accepted: str | None) -> tuple[str, ...]:
+        """Keep the goal cycles: acceptance closes one, invalidation of an accepted goal opens the next (C.2)."""
+        if accepted:
+            self._accepted.add(accepted)
+        voided = []
+        for artifact in self.world.voided:
+            if artifact.goal in self._accepted:
+                self._accepted.remove(artifact.goal)
+                self._cycles[artifact.goal] = self._cycles.get(artifact.goal, 1) + 1
+                voided.append(artifact.goal)
+        return tuple(sorted(voided))
+
+    def _verify(self, event: Event) -> None:
+        row = self._recorded.popleft()
+        expected = b'{"arguments":%b,"name":%b}' % (row.arguments, canonical(row.name))
+        if event.call != expected:
+            raise InputError(f"call {row.step} differs from the journal: another agent, seed or version made it")
+        if event.observation != row.observation:
+            raise InputError(f"the observation of call {row.step} differs from the journal: another task or version")
+
+
+def _encode_arguments(arguments: Any) -> bytes:
+    """Canonical JSON. What JSON cannot carry becomes its printed form, which every tool refuses as no object."""
+    try:
+        return canonical(arguments)
+    except UNENCODABLE:
+        try:
+            return canonical(ascii(arguments)[:200])
+        except RecursionError:
+            return canonical("arguments nested too deeply")

@@ -1,0 +1,185 @@
+"""What a run leaves: its events, its token counts, its digests; Parquet in and out.
+
+Tables ``runs``, ``events`` and ``compactions``; the columns are those of ``RUN_COLUMNS`` and ``EVENT_COLUMNS``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skillhorizon.core import tokens
+from skillhorizon.core.errors import InputError
+from skillhorizon.core.gateway import Event
+from skillhorizon.core.serial import digest, short_digest
+
+_REF = re.compile(rb'"([a-z]+-[0-9a-z]{5}(?:-[0-9]+)?@[0-9]+)"')
+
+_EVENT_TYPES: dict[str, pa.DataType] = {
+    "run_id": pa.string(),
+    "step": pa.int32(),
+    "decision": pa.int32(),
+    "position": pa.int32(),
+    "tool": pa.string(),
+    "kind": pa.string(),
+    "charged": pa.bool_(),
+    "ok": pa.bool_(),
+    "code": pa.string(),
+    "module": pa.string(),
+    "goal": pa.string(),
+    "cycle": pa.int32(),
+    "check": pa.bool_(),
+    "reason": pa.string(),
+    "invalidated": pa.list_(pa.string()),
+    "call_tokens": pa.int32(),
+    "observation_tokens": pa.int32(),
+    "context_tokens": pa.int32(),
+    "consumed": pa.list_(pa.string()),
+    "produced": pa.list_(pa.string()),
+    "observation_digest": pa.string(),
+}
+EVENT_COLUMNS = tuple(_EVENT_TYPES)
+
+_RUN_TYPES: dict[str, pa.DataType] = {
+    "run_id": pa.string(),
+    "task_id": pa.string(),
+    "env": pa.string(),
+    "family": pa.string(),
+    "configuration": pa.string(),
+    "band": pa.string(),
+    "agent": pa.string(),
+    "seed": pa.int64(),
+    "R": pa.int32(),
+    "A": pa.int32(),
+    "B": pa.int32(),
+    "attempts": pa.int32(),
+    "tool_calls": pa.int32(),
+    "decisions": pa.int32(),
+    "end": pa.string(),
+    "goals_required": pa.int32(),
+    "goals_met": pa.int32(),
+    "lgc": pa.float64(),
+    "success": pa.bool_(),
+    "delivery_failed": pa.list_(pa.string()),
+    "call_tokens": pa.int64(),
+    "observation_tokens": pa.int64(),
+    "compactions": pa.int32(),
+    "state_digest": pa.string(),
+    "trace_digest": pa.string(),
+}
+RUN_COLUMNS = tuple(_RUN_TYPES)
+
+_COMPACTION_TYPES: dict[str, pa.DataType] = {
+    "run_id": pa.string(),
+    "decision": pa.int32(),
+    "mode": pa.string(),
+    "retained_messages": pa.int32(),
+    "tokens_before": pa.int32(),
+    "tokens_after": pa.int32(),
+    "evicted_steps": pa.list_(pa.int32()),
+    "adopted": pa.bool_(),
+}
+
+TABLES: dict[str, pa.Schema] = {
+    "runs": pa.schema(list(_RUN_TYPES.items())),
+    "events": pa.schema(list(_EVENT_TYPES.items())),
+    "compactions": pa.schema(list(_COMPACTION_TYPES.items())),
+}
+
+
+class Trace:
+    """The events of one run, in order. Tokens and digests are computed when first asked for."""
+
+    def __init__(self, raw: Sequence[Event], run_id: str = "", known_refs: Mapping[str, Any] | None = None) -> None:
+        self.raw = raw
+        self.run_id = run_id
+        self._known = known_refs
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over every call and observation in order: two runs with the same digest saw the same bytes."""
+        return digest(*(part for e in self.raw for part in (e.call, e.observation)))
+
+    @cached_property
+    def call_tokens(self) -> list[int]:
+        return tokens.count_each([e.call for e in self.raw])
+
+    @cached_property
+    def observation_tokens(self) -> list[int]:
+        return tokens.count_each([e.observation for e in self.raw])
+
+    @property
+    def tokens(self) -> int:
+        """L: tokens of calls and of observations, every occurrence counted (paper A.3.1)."""
+        return sum(self.call_tokens) + sum(self.observation_tokens)
+
+    @property
+    def calls(self) -> int:
+        """R of this run: tool calls of every kind."""
+        return len(self.raw)
+
+    @property
+    def business_calls(self) -> int:
+        """A of this run: operations and script runs (paper 3.1)."""
+        return sum(e.kind in ("business", "script") for e in self.raw)
+
+    @property
+    def attempts(self) -> int:
+        """U: charged attempts."""
+        return sum(e.charged for e in self.raw)
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """One row per attempted call, columns ``EVENT_COLUMNS``."""
+        return self.table().to_pandas()
+
+    def table(self) -> pa.Table:
+        columns: dict[str, Any] = {
+            name: [getattr(e, name) for e in self.raw] for name in EVENT_COLUMNS if name in Event.__struct_fields__
+        }
+        columns["run_id"] = [self.run_id] * len(self.raw)
+        columns["call_tokens"] = self.call_tokens
+        columns["observation_tokens"] = self.observation_tokens
+        columns["consumed"] = [self._consumed(e) for e in self.raw]
+        columns["observation_digest"] = [short_digest(e.observation) for e in self.raw]
+        return pa.table({name: columns[name] for name in EVENT_COLUMNS}, schema=TABLES["events"])
+
+    def _consumed(self, event: Event) -> list[str]:
+        """References to existing artifacts in an operation's arguments, in order of first appearance."""
+        if event.kind != "business":
+            return []
+        found = dict.fromkeys(ref.decode() for ref in _REF.findall(event.call))
+        return [ref for ref in found if self._known is None or ref in self._known]
+
+
+def write(folder: Path, tables: Mapping[str, pa.Table | Iterable[Mapping[str, Any]]]) -> None:
+    """Write trace tables as Parquet, each through a temporary file, so that a killed writer leaves the old one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in tables.items():
+        schema = TABLES[name]
+        table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist([dict(r) for r in rows], schema=schema)
+        write_parquet(table, folder / f"{name}.parquet")
+
+
+def write_parquet(table: pa.Table, path: Path) -> None:
+    """One Parquet file, compressed for size, byte-stable, replaced in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    pq.write_table(table, temporary, compression="zstd", compression_level=12, store_schema=False)
+    os.replace(temporary, path)
+
+
+def read(folder: Path, table: str) -> pd.DataFrame:
+    """One of the tables ``runs``, ``events``, ``compactions`` of a folder of traces."""
+    path = folder / f"{table}.parquet"
+    if not path.is_file():
+        raise InputError(f"no trace table at {path}")
+    return pq.read_table(path).to_pandas()

@@ -1,0 +1,598 @@
+"""The ledger office: records, the rules of the trade, and what makes work stale.
+
+Amounts are integer minor units; months are ``YYYY-MM`` and compare as text; ranges are inclusive. Rule numbers are
+those of the skills: each rule stands here once, for the operations, for staleness and for scoring.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from skillhorizon.core.errors import Rejected
+from skillhorizon.core.world import CURRENT, Artifact, Record, Update, World
+
+SKILLS = Path(__file__).parent / "skills"
+DETAIL_KINDS = ("normalization", "allocation", "adjustment")
+_NEVER_STALE = ("historical_view", "stage_publication", "release_publication", "obligation_release")
+
+Totals = dict[str, int]
+Policy = Literal["first", "latest_revision"]
+
+
+class Stage(Record, frozen=True):
+    stage_id: str
+    ordinal: int
+    cutoff: str
+
+
+class Source(Record, frozen=True, omit_defaults=True):
+    """A work package. ``revision`` counts the corrections of its records."""
+
+    source_id: str
+    stage: str
+    seq: int
+    kind: Literal["integration", "receivables", "maintenance"]
+    booking_period: str
+    records: int
+    revision: int
+    format: str | None = None
+    identity_source: str | None = None
+    conflict_policy: Policy | None = None
+
+
+class Row(msgspec.Struct, frozen=True):
+    row: str
+    order: str
+    rev: int
+    kind: Literal["sale", "correction", "metadata", "withdrawal"]
+    amount: str
+    debit: str
+    credit: str
+
+
+class Line(msgspec.Struct, frozen=True):
+    line: str
+    seq: int
+    paid_minor: int
+    reference: str
+
+
+class PackEntry(msgspec.Struct, frozen=True):
+    component: str
+    seq: int
+
+
+class SourceRecords(Record, frozen=True):
+    """The records of one source in its own format; exactly one of the three is filled."""
+
+    rows: tuple[Row, ...] = ()
+    lines: tuple[Line, ...] = ()
+    pack: tuple[PackEntry, ...] = ()
+
+
+class Format(Record, frozen=True):
+    format: str
+    columns: tuple[str, ...]
+
+
+class Contract(Record, frozen=True):
+    contract_id: str
+    format: str
+    effective_from: str
+    effective_to: str
+    account_column: Literal["debit", "credit"]
+    scale_exponent: int
+    sign: int
+
+
+class IdentityMap(Record, frozen=True):
+    map_id: str
+    identity_source: str
+    effective_from: str
+    effective_to: str
+    supersedes: str | None
+    released_by: str | None
+
+
+class MapEntries(Record, frozen=True):
+    """Account and entity, by account."""
+
+    entries: tuple[tuple[str, str], ...]
+
+
+class Invoice(Record, frozen=True):
+    invoice_id: str
+    customer: str
+    amount_minor: int
+    issued: str
+    reissue_of: str | None
+    tolerance_minor: int
+    payment_sources: tuple[str, ...]
+
+
+class CreditNote(Record, frozen=True):
+    credit_id: str
+    invoice: str
+    amount_minor: int
+    status: Literal["draft", "approved", "void"]
+    approved: str | None
+
+
+class Component(Record, frozen=True, rename={"class_": "class"}):
+    component_id: str
+    class_: str
+    entity: str
+    opening_minor: int
+    pack_sources: tuple[str, ...]
+
+
+class Evidence(Record, frozen=True, rename={"class_": "class"}):
+    document_id: str
+    component: str
+    class_: str
+    issued: str
+    seq: int
+    amount_minor: int
+    status: Literal["valid", "withdrawn"]
+    supersedes: str | None
+
+
+class Reviewer(Record, frozen=True):
+    reviewer_id: str
+    authority_limit_minor: int | None
+
+
+class Obligation(Record, frozen=True):
+    obligation_id: str
+    kind: str
+    stage: str
+    basis: Literal["as_first_published", "current"]
+
+
+class Put(msgspec.Struct, frozen=True):
+    table: str
+    key: str
+    record: Any
+
+
+class Amendment(msgspec.Struct, frozen=True):
+    """Effect of an update: records as they stand from now on, and the keys of what was read of them."""
+
+    kind: str
+    subjects: tuple[str, ...]
+    text: str
+    puts: tuple[Put, ...]
+    keys: tuple[str, ...]
+
+
+# -- contents of artifacts -------------------------------------------------------------------------------------------
+
+
+class Detail(msgspec.Struct, frozen=True):
+    """Public content of a normalisation, allocation or adjustment: what was cited, and the items."""
+
+    source_id: str
+    revision: int
+    cited: dict[str, str]
+    items: tuple[Any, ...]
+
+
+class DetailBasis(msgspec.Struct, frozen=True):
+    """Kept beside a detail: whether its selections were right, its postings, and the values it rests on.
+
+    ``values`` maps each thing cited to its value at acceptance; the detail is stale iff one of them differs now.
+    """
+
+    right: bool
+    postings: Totals
+    values: dict[str, Any]
+    authority_cited: bool = False
+
+
+class Aggregate(msgspec.Struct, frozen=True):
+    source_id: str
+    totals: Totals
+
+
+class HistoricalView(msgspec.Struct, frozen=True):
+    source_id: str
+    aggregate: str
+    publication: str
+    totals: Totals
+
+
+class Closure(msgspec.Struct, frozen=True):
+    stage_id: str
+    preceding: str | None
+    current: tuple[str, ...]
+    deferred: tuple[str, ...]
+    history: tuple[str, ...]
+    closing: Totals
+    gross_minor: int
+
+
+class StageReview(msgspec.Struct, frozen=True):
+    stage_id: str
+    closure: str
+    reviewer_id: str
+
+
+class StagePublication(msgspec.Struct, frozen=True):
+    stage_id: str
+    closure: str
+    review: str
+    closing: Totals
+
+
+class ReleaseReview(msgspec.Struct, frozen=True):
+    publications: tuple[str, ...]
+    restated: tuple[str, ...]
+    reviewer_id: str
+
+
+class ReleasePublication(msgspec.Struct, frozen=True):
+    review: str
+
+
+class ObligationRelease(msgspec.Struct, frozen=True):
+    obligation_id: str
+    publication: str
+    review: str
+
+
+# -- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+def head(rows: Iterable[Row], policy: str) -> Row | None:
+    """Rule 3: the row of one order that counts, or None where the order is withdrawn."""
+    rows = list(rows)
+    counted = [r for r in rows if r.kind in ("sale", "correction")]
+    if policy == "first":
+        return min(counted, key=lambda r: r.rev)
+    if any(r.kind == "withdrawal" for r in rows):
+        return None
+    return max(counted, key=lambda r: r.rev)
+
+
+def minor_of(amount: str, contract: Contract) -> int | None:
+    """Rule 4: sign * amount * 10^scale in minor units, or None where that is a fraction."""
+    scaled = Decimal(amount).scaleb(contract.scale_exponent)
+    whole = int(scaled)
+    return contract.sign * whole if whole == scaled else None
+
+
+def account_of(row: Row, contract: Contract) -> str:
+    return row.debit if contract.account_column == "debit" else row.credit
+
+
+def allocation(paid: int, open_minor: int, tolerance: int) -> tuple[int, int, int]:
+    """Rule 6: applied, written off, unapplied."""
+    applied = min(paid, open_minor)
+    rest = open_minor - applied
+    return applied, rest if 0 < rest <= tolerance else 0, paid - applied
+
+
+def totals_of(postings: Iterable[tuple[str, int]]) -> Totals:
+    """Rule 8: sums by entity; zeros count as absent."""
+    totals: Totals = {}
+    for entity, minor in postings:
+        totals[entity] = totals.get(entity, 0) + minor
+    return {entity: minor for entity, minor in sorted(totals.items()) if minor}
+
+
+@cache
+def admitted_classes() -> dict[str, frozenset[str]]:
+    """Rule 7: document classes admitted for each class of component, from the skill's own reference table."""
+    path = SKILLS / "derive-component-adjustments" / "references" / "component-classes.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return {r["class"]: frozenset(r["admitted_document_classes"].split()) for r in csv.DictReader(file)}
+
+
+class FinanceWorld(World):
+    prefixes = {
+        "normalization": "nrm",
+        "allocation": "alc",
+        "adjustment": "adj",
+        "aggregate": "agg",
+        "historical_view": "hsv",
+        "closure": "cls",
+        "stage_review": "rvw",
+        "stage_publication": "pub",
+        "release_review": "rrv",
+        "release_publication": "rpb",
+        "obligation_release": "obr",
+    }
+
+    def __init__(self, tables: Any, updates: Any = (), brief: Any = None, seed_tables: Any = None) -> None:
+        super().__init__(tables, updates, brief, seed_tables)
+        t = self.tables
+        self.suspense: str = self.brief.get("suspense_entity", "")
+        self.release_id: str = self.brief.get("release_id", "")
+        self.stages: list[Stage] = sorted(t["stages"].values(), key=lambda s: s.ordinal)
+        self.place = {s.source_id: (t["stages"][s.stage].ordinal, s.seq) for s in t["sources"].values()}
+        self.sources_of: dict[str, list[str]] = {s.stage_id: [] for s in self.stages}
+        for source in sorted(t["sources"].values(), key=lambda s: s.seq):
+            self.sources_of[source.stage].append(source.source_id)
+        self.contracts_of = _grouped(t["contracts"].values(), "format", lambda c: (c.effective_from, c.contract_id))
+        self.notes_on = _grouped(t["credit_notes"].values(), "invoice", lambda c: c.credit_id)
+        self.reissues_of = _grouped(t["invoices"].values(), "reissue_of", lambda i: i.invoice_id)
+        self.maps_of: dict[str, list[str]] = {}
+        self.evidence_on: dict[str, list[str]] = {}
+        for identity in sorted(t["identity_maps"].values(), key=lambda m: (m.effective_from, m.map_id)):
+            self.maps_of.setdefault(identity.identity_source, []).append(identity.map_id)
+        for document in sorted(t["evidence"].values(), key=lambda d: (d.issued, d.seq)):
+            self.evidence_on.setdefault(document.component, []).append(document.document_id)
+        self.applied: dict[str, dict[str, list[tuple[int, int]]]] = {}
+        """invoice -> source -> (line's seq, applied + written off), of each source's newest allocation"""
+        self.adjusted: dict[str, dict[str, int]] = {}
+        """component -> source -> minor, of each source's newest adjustment"""
+        self.carried: dict[str, dict[str, str]] = {}
+        """source -> aggregate -> first publication that carried it"""
+        self.views_of: dict[str, list[str]] = {}
+
+    # -- looking up ------------------------------------------------------------------------------------------------
+
+    def source(self, source_id: str) -> Source:
+        source: Source = self.get("sources", source_id)
+        return source
+
+    def stage(self, stage_id: str) -> Stage:
+        stage: Stage = self.get("stages", stage_id)
+        return stage
+
+    def newest_of(self, kind: str, subject: str) -> Artifact | None:
+        """The newest version of the artifact of this kind about this subject."""
+        return self.newest.get(f"{self.prefixes[kind]}-{subject.partition('-')[2]}")
+
+    def detail_of(self, source: Source) -> Artifact | None:
+        kind = DETAIL_KINDS[("integration", "receivables", "maintenance").index(source.kind)]
+        return self.newest_of(kind, source.source_id)
+
+    def aggregate_of(self, source_id: str) -> Artifact | None:
+        return self.newest_of("aggregate", source_id)
+
+    def closure_of(self, stage_id: str) -> Artifact | None:
+        return self.newest_of("closure", stage_id)
+
+    def publications_of(self, stage_id: str) -> list[Artifact]:
+        """In order of publication."""
+        newest = self.newest_of("stage_publication", stage_id)
+        return [self.artifacts[f"{newest.id}@{v}"] for v in range(1, newest.version + 1)] if newest else []
+
+    def neighbours(self, stage: Stage) -> list[Stage]:
+        return [self.stages[o - 1] for o in (stage.ordinal - 1, stage.ordinal + 1) if 1 <= o <= len(self.stages)]
+
+    def preceding(self, stage: Stage) -> Stage | None:
+        return self.stages[stage.ordinal - 2] if stage.ordinal > 1 else None
+
+    def history_required(self, source_id: str) -> list[str]:
+        """Rule 12: aggregates that a publication carried and that are now superseded or stale."""
+        carried = self.carried.get(source_id, {})
+        return [ref for ref in carried if self.artifacts[ref].status != CURRENT]
+
+    # -- rules 1 to 7: the right selections ------------------------------------------------------------------------
+
+    def contract_for(self, source: Source) -> Contract:
+        """Rule 1."""
+        for contract in self.contracts_of[source.format]:
+            if contract.effective_from <= source.booking_period <= contract.effective_to:
+                found: Contract = contract
+                return found
+        raise LookupError(f"no contract of {source.format} holds {source.booking_period}")
+
+    def released(self, identity: IdentityMap) -> bool:
+        by = identity.released_by
+        return by is None or self.newest_of("stage_publication", by) is not None
+
+    def authority(self, identity_source: str, period: str) -> IdentityMap | None:
+        """Rule 2: the released map in force in ``period`` that no other such map supersedes."""
+        table = self.tables["identity_maps"]
+        such = [m for m in map(table.__getitem__, self.maps_of.get(identity_source, ())) if self.released(m)]
+        such = [m for m in such if m.effective_from <= period <= m.effective_to]
+        replaced = {m.supersedes for m in such}
+        final = [m for m in such if m.map_id not in replaced]
+        return final[0] if final else None
+
+    def entity_of(self, map_id: str, account: str) -> str | None:
+        entries: MapEntries = self.tables["map_entries"][map_id]
+        return next((entity for known, entity in entries.entries if known == account), None)
+
+    def rows_by_order(self, source_id: str) -> dict[str, list[Row]]:
+        orders: dict[str, list[Row]] = {}
+        for row in self.tables["records"][source_id].rows:
+            orders.setdefault(row.order, []).append(row)
+        return orders
+
+    def original(self, invoice_id: str) -> str:
+        """Rule 6: follow ``reissue_of`` to the invoice that was issued first."""
+        invoice: Invoice = self.get("invoices", invoice_id)
+        while invoice.reissue_of is not None:
+            invoice = self.tables["invoices"][invoice.reissue_of]
+        return invoice.invoice_id
+
+    def notes_about(self, invoice_id: str) -> list[CreditNote]:
+        """Notes on an invoice and on its reissues, by id."""
+        ids = [invoice_id, *(i.invoice_id for i in self.reissues_of.get(invoice_id, ()))]
+        table = self.tables["credit_notes"]
+        return sorted(
+            (table[n.credit_id] for i in ids for n in self.notes_on.get(i, ())), key=lambda note: note.credit_id
+        )
+
+    def counted_credits(self, invoice_id: str, period: str) -> list[CreditNote]:
+        """Rule 6: approved notes on the invoice or its reissue, approved by ``period``."""
+        return [
+            n
+            for n in self.notes_about(invoice_id)
+            if n.status == "approved" and n.approved is not None and n.approved <= period
+        ]
+
+    def applied_before(self, invoice_id: str, source_id: str) -> int:
+        """Rule 6: applied and written off by sources earlier by (stage ordinal, seq)."""
+        here = self.place[source_id]
+        by_source = self.applied.get(invoice_id, {})
+        return sum(minor for s, lines in by_source.items() if self.place[s] < here for _, minor in lines)
+
+    def authoritative(self, component: Component, period: str) -> Evidence | None:
+        """Rule 7: the document that decides the component's value at ``period``, or None."""
+        table = self.tables["evidence"]
+        admitted = admitted_classes()[component.class_]
+        such = [
+            d
+            for d in map(table.__getitem__, self.evidence_on.get(component.component_id, ()))
+            if d.status == "valid" and d.class_ in admitted and d.issued <= period
+        ]
+        replaced = {d.supersedes for d in such}
+        return max((d for d in such if d.document_id not in replaced), key=lambda d: (d.issued, d.seq), default=None)
+
+    def carrying(self, component: Component, source_id: str | None = None) -> int:
+        """Rule 7: opening and all entries, or those of packs earlier than ``source_id``."""
+        entries = self.adjusted.get(component.component_id, {})
+        before = self.place[source_id] if source_id else (len(self.stages) + 1, 0)
+        return component.opening_minor + sum(minor for s, minor in entries.items() if self.place[s] < before)
+
+    def unready_predecessor(self, sources: Sequence[str], source_id: str) -> str | None:
+        """The first of ``sources`` before ``source_id`` without a current detail."""
+        for other in sources:
+            if self.place[other] < self.place[source_id]:
+                detail = self.detail_of(self.tables["sources"][other])
+                if detail is None or detail.status != CURRENT:
+                    return other
+        return None
+
+    # -- true amounts ----------------------------------------------------------------------------------------------
+
+    def true_postings(self, source: Source) -> Totals:
+        """What the right selections give on the present state (rules 1 to 8)."""
+        if source.kind == "integration":
+            contract = self.contract_for(source)
+            identity = self.authority(source.identity_source or "", source.booking_period)
+            postings = []
+            for rows in self.rows_by_order(source.source_id).values():
+                row = head(rows, source.conflict_policy or "first")
+                if row is not None and identity is not None:
+                    entity = self.entity_of(identity.map_id, account_of(row, contract))
+                    postings.append((entity or "", minor_of(row.amount, contract) or 0))
+            return totals_of(postings)
+        if source.kind == "receivables":
+            return totals_of(self._true_allocation(source))
+        return totals_of(
+            (component.entity, self._true_adjustment(component, source))
+            for component in self.components_of(source.source_id)
+        )
+
+    def _true_allocation(self, source: Source) -> list[tuple[str, int]]:
+        postings: list[tuple[str, int]] = []
+        here: dict[str, int] = {}
+        for line in sorted(self.tables["records"][source.source_id].lines, key=lambda line: line.seq):
+            invoice: Invoice = self.tables["invoices"][self.original(line.reference)]
+            credits = sum(c.amount_minor for c in self.counted_credits(invoice.invoice_id, source.booking_period))
+            before = self.applied_before(invoice.invoice_id, source.source_id) + here.get(invoice.invoice_id, 0)
+            open_minor = max(0, invoice.amount_minor - credits - before)
+            applied, writeoff, unapplied = allocation(line.paid_minor, open_minor, invoice.tolerance_minor)
+            here[invoice.invoice_id] = here.get(invoice.invoice_id, 0) + applied + writeoff
+            postings += [(invoice.customer, -(applied + writeoff)), (self.suspense, -unapplied)]
+        return postings
+
+    def _true_adjustment(self, component: Component, source: Source) -> int:
+        document = self.authoritative(component, source.booking_period)
+        return document.amount_minor - self.carrying(component, source.source_id) if document else 0
+
+    def components_of(self, source_id: str) -> list[Component]:
+        return [self.tables["components"][e.component] for e in self.tables["records"][source_id].pack]
+
+    # -- staleness (rule 11) ---------------------------------------------------------------------------------------
+
+    def values_cited(self, artifact: Artifact) -> dict[str, Any]:
+        """The present values of what a detail cites, under the same names as its basis keeps them."""
+        content: Detail = artifact.content
+        source = self.tables["sources"][content.source_id]
+        if artifact.kind == "normalization":
+            return self.normalization_values(content, artifact.basis.authority_cited)
+        if artifact.kind == "allocation":
+            return self.allocation_values(source, content)
+        return self.adjustment_values(source, content)
+
+    def normalization_values(self, content: Detail, authority_cited: bool) -> dict[str, Any]:
+        """Head of each cited order under the cited policy; entity of each used account where authority was cited."""
+        cited, values = content.cited, {}
+        orders = self.rows_by_order(content.source_id)
+        contract: Contract = self.tables["contracts"][cited["contract_id"]]
+        source: Source = self.tables["sources"][content.source_id]
+        authority = self.authority(cited["identity_source_id"], source.booking_period) if authority_cited else None
+        for item in content.items:
+            row = head(orders[item.order], cited["conflict_policy"])
+            values[f"order {item.order}"] = row and (row.amount, row.debit, row.credit)
+            if authority is not None:
+                used = next(r for r in orders[item.order] if r.row == item.row)
+                account = account_of(used, contract)
+                values[f"account {account}"] = self.entity_of(authority.map_id, account)
+        return values
+
+    def allocation_values(self, source: Source, content: Detail) -> dict[str, Any]:
+        paid = {line.line: line.paid_minor for line in self.tables["records"][source.source_id].lines}
+        values: dict[str, Any] = {}
+        for item in content.items:
+            values[f"line {item.line}"] = paid[item.line]
+            credits = self.counted_credits(item.invoice, source.booking_period)
+            values[f"credits of {item.invoice}"] = sum(c.amount_minor for c in credits)
+            values[f"applications to {item.invoice}"] = self.applied_before(item.invoice, source.source_id)
+        return values
+
+    def adjustment_values(self, source: Source, content: Detail) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for item in content.items:
+            component: Component = self.tables["components"][item.component]
+            document = self.authoritative(component, source.booking_period)
+            values[f"document of {item.component}"] = document and (document.document_id, document.amount_minor)
+            values[f"carrying of {item.component}"] = self.carrying(component, source.source_id)
+        return values
+
+    def staleness(self, artifact: Artifact, cause: str) -> str | None:
+        if artifact.kind in _NEVER_STALE:
+            return None
+        if artifact.kind in DETAIL_KINDS:
+            now, then = self.values_cited(artifact), artifact.basis.values
+            return next((f"{name} has changed" for name, value in then.items() if now.get(name) != value), None)
+        return super().staleness(artifact, cause)
+
+    # -- updates ---------------------------------------------------------------------------------------------------
+
+    def apply_update(self, update: Update) -> None:
+        effect: Amendment = update.effect
+        for put in effect.puts:
+            if put.table == "identity_maps" and put.key not in self.tables["identity_maps"]:
+                self.maps_of[put.record.identity_source].append(put.key)
+                self._sort(self.maps_of[put.record.identity_source], put, lambda m: (m.effective_from, m.map_id))
+            elif put.table == "evidence" and put.key not in self.tables["evidence"]:
+                self.evidence_on[put.record.component].append(put.key)
+                self._sort(self.evidence_on[put.record.component], put, lambda d: (d.issued, d.seq))
+            self.put(put.table, put.key, put.record)
+        self.announce(effect.kind, effect.subjects, effect.text)
+        self.changed(*effect.keys, cause=effect.text)
+
+    def _sort(self, ids: list[str], put: Put, key: Any) -> None:
+        table = {**{i: self.tables[put.table][i] for i in ids if i != put.key}, put.key: put.record}
+        ids.sort(key=lambda i: key(table[i]))
+
+
+def _grouped(records: Iterable[Any], field: str, key: Any) -> Mapping[Any, list[Any]]:
+    groups: dict[Any, list[Any]] = {}
+    for record in sorted(records, key=key):
+        groups.setdefault(getattr(record, field), []).append(record)
+    return groups
+
+
+def refuse_repeats(kind: str, keys: Iterable[str]) -> None:
+    """A key that stands twice in an argument is a bad argument."""
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            raise Rejected("bad_argument", f"{kind} {key!r} is named twice")
+        seen.add(key)
