@@ -1,0 +1,33 @@
+"""FinanceOps: sources are turned into aggregates, stages closed over them, one release delivered."""
+
+from skillhorizon.core.environment import Environment
+from skillhorizon.core.skills import SkillLibrary
+from skillhorizon.core.task import TaskConfig
+from skillhorizon.core.tools import toolbox
+from skillhorizon.envs.finance import tools
+from skillhorizon.envs.finance.build import FAMILIES, STAGES, build, configurations
+from skillhorizon.envs.finance.goals import scoring
+from skillhorizon.envs.finance.policy import FinancePolicy, confusions
+from skillhorizon.envs.finance.world import SKILLS, FinanceWorld
+
+
+def _guess(config: TaskConfig) -> int:
+    """Sources a stage at which calibration begins."""
+    return 10
+
+
+ENVIRONMENT = Environment(
+    name="finance",
+    title="FinanceOps",
+    families=FAMILIES,
+    configurations=configurations,
+    world=FinanceWorld,
+    own_tools=toolbox(tools),
+    skills=SkillLibrary(SKILLS),
+    builder=build,
+    policy=FinancePolicy,
+    scoring=scoring,
+    confusions=confusions,
+    guess=_guess,
+    sizes=(6, 60),
+)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -296,7 +296,7 @@ def admitted_classes() -> dict[str, frozenset[str]]:
 
 
 class FinanceWorld(World):
-    prefixes = {
+    prefixes: ClassVar[Mapping[str, str]] = {
         "normalization": "nrm",
         "allocation": "alc",
         "adjustment": "adj",
@@ -323,6 +323,7 @@ class FinanceWorld(World):
         self.contracts_of = _grouped(t["contracts"].values(), "format", lambda c: (c.effective_from, c.contract_id))
         self.notes_on = _grouped(t["credit_notes"].values(), "invoice", lambda c: c.credit_id)
         self.reissues_of = _grouped(t["invoices"].values(), "reissue_of", lambda i: i.invoice_id)
+        self.maps_released_by = _grouped(t["identity_maps"].values(), "released_by", lambda m: m.map_id)
         self.maps_of: dict[str, list[str]] = {}
         self.evidence_on: dict[str, list[str]] = {}
         for identity in sorted(t["identity_maps"].values(), key=lambda m: (m.effective_from, m.map_id)):
@@ -521,7 +522,8 @@ class FinanceWorld(World):
 
     def normalization_values(self, content: Detail, authority_cited: bool) -> dict[str, Any]:
         """Head of each cited order under the cited policy; entity of each used account where authority was cited."""
-        cited, values = content.cited, {}
+        cited = content.cited
+        values: dict[str, Any] = {}
         orders = self.rows_by_order(content.source_id)
         contract: Contract = self.tables["contracts"][cited["contract_id"]]
         source: Source = self.tables["sources"][content.source_id]

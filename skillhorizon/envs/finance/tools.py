@@ -1,0 +1,679 @@
+"""Queries and operations of the ledger office. An operation validates completely, then changes the world."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+from msgspec.structs import asdict
+
+from skillhorizon.core.errors import Rejected
+from skillhorizon.core.tools import Arguments, Id, Int, Items, Ref, described, tool
+from skillhorizon.core.world import CURRENT, Artifact
+from skillhorizon.envs.finance.world import (
+    Aggregate,
+    Closure,
+    Component,
+    CreditNote,
+    Detail,
+    DetailBasis,
+    FinanceWorld,
+    HistoricalView,
+    IdentityMap,
+    Invoice,
+    Obligation,
+    ObligationRelease,
+    Policy,
+    ReleasePublication,
+    ReleaseReview,
+    Reviewer,
+    Source,
+    Stage,
+    StagePublication,
+    StageReview,
+    Totals,
+    account_of,
+    allocation,
+    head,
+    minor_of,
+    refuse_repeats,
+    totals_of,
+)
+
+SourceId = described(Id, "A source's id.")
+StageId = described(Id, "A stage's id.")
+Revision = Annotated[int, Meta(ge=1, le=1_000_000, description="The revision of the source that you worked on.")]
+Amounts = Annotated[dict[Id, Int], Meta(max_length=64, description="Entity -> minor units.")]
+Ids = Annotated[list[Id], Meta(min_length=1, max_length=24)]
+Refs = Annotated[list[Ref], Meta(max_length=400)]
+
+
+class NormalizedItem(Arguments, frozen=True):
+    order: Id
+    row: Id
+    entity: Id
+    minor: Int
+
+
+class AllocatedItem(Arguments, frozen=True):
+    line: Id
+    invoice: Id
+    credits: Annotated[list[Id], Meta(max_length=24)]
+    applied: Int
+    writeoff: Int
+    unapplied: Int
+
+
+class AdjustedItem(Arguments, frozen=True):
+    component: Id
+    document: Id | None
+    entity: Id
+    minor: Int
+
+
+NormalizedItems = Annotated[list[NormalizedItem], Meta(min_length=1, max_length=64)]
+AllocatedItems = Annotated[list[AllocatedItem], Meta(min_length=1, max_length=64)]
+AdjustedItems = Annotated[list[AdjustedItem], Meta(min_length=1, max_length=64)]
+
+
+# -- queries ---------------------------------------------------------------------------------------------------------
+
+
+@tool("query", page=10, order="ordinal")
+def list_stages(world: FinanceWorld) -> Items:
+    """List the stages: cutoff, latest closure and whether it is stale, publications in order, latest reviewer."""
+
+    def render(stage: Stage) -> dict[str, Any]:
+        closure = world.closure_of(stage.stage_id)
+        review = world.newest_of("stage_review", stage.stage_id)
+        return {
+            **asdict(stage),
+            "closure": closure and closure.ref,
+            "closure_stale": closure is not None and closure.status != CURRENT,
+            "publications": [p.ref for p in world.publications_of(stage.stage_id)],
+            "reviewer": review and review.content.reviewer_id,
+        }
+
+    return Items(world.stages, render)
+
+
+@tool("query", page=10, order="reviewer id")
+def list_reviewers(world: FinanceWorld) -> Items:
+    """List the reviewers and their limits of authority in minor units (null: no limit)."""
+    rows: list[Reviewer] = sorted(world.tables["reviewers"].values(), key=lambda r: r.reviewer_id)
+    return Items(rows)
+
+
+@tool("query", page=10, order="seq")
+def list_sources(world: FinanceWorld, stage_id: StageId) -> Items:
+    """List the sources of a stage: their headers, and what has been made of them."""
+    world.stage(stage_id)
+    return Items(world.sources_of[stage_id], lambda source_id: _source(world, world.source(source_id)))
+
+
+@tool("query")
+def get_source(world: FinanceWorld, source_id: SourceId) -> dict[str, Any]:
+    """Read a source: header, detail, aggregate, whether they are stale, historical views kept and required."""
+    source = world.source(source_id)
+    return {
+        **_source(world, source),
+        "historical_views": world.views_of.get(source_id, []),
+        "history_required": world.history_required(source_id),
+    }
+
+
+def _source(world: FinanceWorld, source: Source) -> dict[str, Any]:
+    header = {name: value for name, value in asdict(source).items() if value is not None}
+    for name, made in (("detail", world.detail_of(source)), ("aggregate", world.aggregate_of(source.source_id))):
+        if made is not None:
+            header[name] = made.ref
+            header[f"{name}_stale"] = made.status != CURRENT
+    return header
+
+
+@tool("query", page=8, order="row, or seq")
+def list_records(world: FinanceWorld, source_id: SourceId) -> Items:
+    """List the records of a source. Integration: `columns` names the fields, each item holds them in that order."""
+    source = world.source(source_id)
+    records = world.tables["records"][source_id]
+    if source.format is None:
+        return Items(records.lines or records.pack, extra={"revision": source.revision})
+    columns = world.tables["formats"][source.format].columns
+    return Items(
+        records.rows,
+        lambda row: [getattr(row, column) for column in columns],
+        {"columns": columns, "revision": source.revision},
+    )
+
+
+@tool("query", page=10, order="effective_from")
+def list_contracts(world: FinanceWorld, format: described(Id, "A source's format.")) -> Items:  # type: ignore[valid-type]
+    """List the contracts of a format: effective range, account column, scale exponent, sign."""
+    world.get("formats", format)
+    return Items(world.contracts_of[format])
+
+
+@tool("query", page=10, order="effective_from, then id")
+def list_identity_maps(world: FinanceWorld, identity_source_id: Id) -> Items:
+    """List the released maps of an identity source, without their entries."""
+    if identity_source_id not in world.maps_of:
+        raise Rejected("unknown_id", f"no identity source {identity_source_id!r}", id=identity_source_id)
+    table = world.tables["identity_maps"]
+    return Items([table[m] for m in world.maps_of[identity_source_id] if world.released(table[m])])
+
+
+@tool("query", page=20, order="account", refusals=("not_released",))
+def list_map_entries(
+    world: FinanceWorld, map_id: Id, accounts: Annotated[list[Id], Meta(max_length=40)] | None = None
+) -> Items:
+    """List the entries of a released map, account to entity; all, or those of some accounts."""
+    _released_map(world, map_id)
+    entries = world.tables["map_entries"][map_id].entries
+    wanted = None if accounts is None else set(accounts)
+    return Items(
+        [e for e in entries if wanted is None or e[0] in wanted], lambda e: {"account": e[0], "entity": e[1]}
+    )
+
+
+@tool("query", page=8, order="id")
+def list_invoices(world: FinanceWorld, invoice_ids: Ids) -> Items:
+    """Read invoices: customer, amount, reissue, tolerance, the sources that pay them, what was applied so far."""
+    rows = [world.get("invoices", i) for i in sorted(set(invoice_ids))]
+
+    def render(invoice: Invoice) -> dict[str, Any]:
+        applied = world.applied.get(invoice.invoice_id, {})
+        sources = sorted(applied, key=world.place.__getitem__)
+        return {
+            **asdict(invoice),
+            "applications": [{"source_id": s, "minor": sum(minor for _, minor in applied[s])} for s in sources],
+        }
+
+    return Items(rows, render)
+
+
+@tool("query", page=8, order="id")
+def list_credit_notes(world: FinanceWorld, invoice_ids: Ids) -> Items:
+    """List the credit notes on invoices and on their reissues."""
+    found: dict[str, CreditNote] = {}
+    for invoice_id in invoice_ids:
+        world.get("invoices", invoice_id)
+        found |= {note.credit_id: note for note in world.notes_about(invoice_id)}
+    return Items([found[i] for i in sorted(found)])
+
+
+@tool("query", page=8, order="id")
+def list_components(world: FinanceWorld, component_ids: Ids) -> Items:
+    """Read components: class, entity, opening and carrying value, the sources that adjust them, entries so far."""
+    rows = [world.get("components", i) for i in sorted(set(component_ids))]
+
+    def render(component: Component) -> dict[str, Any]:
+        entries = world.adjusted.get(component.component_id, {})
+        return {
+            "component_id": component.component_id,
+            "class": component.class_,
+            "entity": component.entity,
+            "opening_minor": component.opening_minor,
+            "carrying_minor": world.carrying(component),
+            "pack_sources": component.pack_sources,
+            "entries": [
+                {"source_id": s, "minor": entries[s]} for s in sorted(entries, key=world.place.__getitem__)
+            ],
+        }
+
+    return Items(rows, render)
+
+
+@tool("query", page=8, order="component, then issued, then seq")
+def list_evidence(world: FinanceWorld, component_ids: Ids) -> Items:
+    """List the evidence documents of components."""
+    for component_id in component_ids:
+        world.get("components", component_id)
+    table = world.tables["evidence"]
+    return Items([table[d] for c in sorted(set(component_ids)) for d in world.evidence_on.get(c, ())])
+
+
+@tool("query", page=10, order="id")
+def list_obligations(world: FinanceWorld) -> Items:
+    """List the obligations of the release: stage, basis (the first publication or the current one), status."""
+    rows: list[Obligation] = sorted(world.tables["obligations"].values(), key=lambda o: o.obligation_id)
+
+    def render(obligation: Obligation) -> dict[str, Any]:
+        released = world.newest_of("obligation_release", obligation.obligation_id)
+        return {**asdict(obligation), "status": "released" if released else "open"}
+
+    return Items(rows, render)
+
+
+# -- source packages -------------------------------------------------------------------------------------------------
+
+
+def _package(world: FinanceWorld, source_id: str, kind: str | None = None, revision: int | None = None) -> Source:
+    source = world.source(source_id)
+    if kind is not None and source.kind != kind:
+        raise Rejected("wrong_state", f"{source_id} holds {source.kind}, not {kind}", source_id=source_id)
+    if revision is not None and revision != source.revision:
+        raise Rejected("stale_input", f"{source_id} stands at another revision", source_id=source_id, revision=revision)
+    world.attempt(f"package:{source_id}")
+    return source
+
+
+def _released_map(world: FinanceWorld, map_id: str) -> IdentityMap:
+    identity: IdentityMap = world.get("identity_maps", map_id)
+    if not world.released(identity):
+        raise Rejected("not_released", f"{map_id} is released by the publication of a later stage", map_id=map_id)
+    return identity
+
+
+def _unsupported(message: str, **details: Any) -> Rejected:
+    return Rejected("unsupported_item", message, **details)
+
+
+def _answer(world: FinanceWorld, name: str, artifact: Artifact, **more: Any) -> dict[str, Any]:
+    return {name: artifact.ref, **more, "invalidated": world.invalidated}
+
+
+def _detail(
+    world: FinanceWorld, kind: str, source: Source, content: Detail, inputs: list[str], basis: DetailBasis, reads: list[str]
+) -> dict[str, Any]:
+    goal = f"package:{source.source_id}"
+    artifact = world.publish(
+        kind,
+        source.source_id,
+        content,
+        inputs,
+        reads=[f"records:{source.source_id}", *reads],
+        basis=basis,
+        goal=goal,
+        module=goal,
+    )
+    return _answer(world, "detail", artifact, items=len(content.items))
+
+
+@tool("business", refusals=("not_released", "unsupported_item"), checks=False)
+def submit_normalization(
+    world: FinanceWorld,
+    source_id: SourceId,
+    revision: Revision,
+    contract_id: Id,
+    identity_source_id: Id,
+    identity_map_id: Id,
+    conflict_policy: Policy,
+    items: NormalizedItems,
+) -> dict[str, Any]:
+    """Submit the normalised items of an integration source, citing the contract and the map that you used."""
+    source = _package(world, source_id, "integration", revision)
+    contract = world.get("contracts", contract_id)
+    identity = _released_map(world, identity_map_id)
+    if identity.identity_source != identity_source_id:
+        raise _unsupported(f"{identity_map_id} is no map of {identity_source_id}", map_id=identity_map_id)
+    refuse_repeats("order", (item.order for item in items))
+    orders = world.rows_by_order(source_id)
+    entities = dict(world.tables["map_entries"][identity_map_id].entries)
+    right_rows = True
+    for item in items:
+        if item.order not in orders:
+            raise Rejected("unknown_id", f"{source_id} has no order {item.order!r}", id=item.order)
+        row = next((r for r in orders[item.order] if r.row == item.row), None)
+        if row is None:
+            raise _unsupported(f"{item.row} is no row of {item.order}", order=item.order)
+        if entities.get(account_of(row, contract)) != item.entity:
+            raise _unsupported(f"the entity of {item.order} does not follow from the map cited", order=item.order)
+        if minor_of(row.amount, contract) != item.minor:
+            raise _unsupported(f"the amount of {item.order} does not follow from the contract cited", order=item.order)
+        right_rows = right_rows and head(orders[item.order], source.conflict_policy or "first") == row
+    authority = world.authority(identity_source_id, source.booking_period)
+    authority_cited = authority is not None and authority.map_id == identity_map_id
+    cited = {
+        "contract_id": contract_id,
+        "identity_source_id": identity_source_id,
+        "identity_map_id": identity_map_id,
+        "conflict_policy": conflict_policy,
+    }
+    content = Detail(source_id, revision, cited, tuple(items))
+    right = (
+        right_rows
+        and authority_cited
+        and identity_source_id == source.identity_source
+        and conflict_policy == source.conflict_policy
+        and contract == world.contract_for(source)
+    )
+    basis = DetailBasis(
+        right,
+        totals_of((item.entity, item.minor) for item in items),
+        world.normalization_values(content, authority_cited),
+        authority_cited,
+    )
+    inputs = [f"{source_id}@{revision}", f"{contract_id}@1", f"{identity_map_id}@1"]
+    reads = [f"maps:{identity_source_id}"] if authority_cited else []
+    return _detail(world, "normalization", source, content, inputs, basis, reads)
+
+
+@tool("business", refusals=("missing_predecessor", "unsupported_item"), checks=False)
+def submit_allocation(
+    world: FinanceWorld, source_id: SourceId, revision: Revision, items: AllocatedItems
+) -> dict[str, Any]:
+    """Submit how each line of a remittance batch is applied, citing the invoice and the credit notes you counted."""
+    source = _package(world, source_id, "receivables", revision)
+    refuse_repeats("line", (item.line for item in items))
+    lines = {line.line: line for line in world.tables["records"][source_id].lines}
+    invoices: dict[str, Invoice] = {}
+    for item in items:
+        if item.line not in lines:
+            raise Rejected("unknown_id", f"{source_id} has no line {item.line!r}", id=item.line)
+        invoices[item.invoice] = world.get("invoices", item.invoice)
+    for invoice in invoices.values():
+        if other := world.unready_predecessor(invoice.payment_sources, source_id):
+            raise Rejected(
+                "missing_predecessor",
+                f"{other} pays {invoice.invoice_id} earlier and has no current allocation",
+                source_id=other,
+                invoice_id=invoice.invoice_id,
+            )
+    applied: dict[str, list[tuple[int, int]]] = {}
+    postings: list[tuple[str, int]] = []
+    right = True
+    for item in sorted(items, key=lambda item: lines[item.line].seq):
+        line, invoice = lines[item.line], invoices[item.invoice]
+        refuse_repeats("credit note", item.credits)
+        credits = 0
+        about = {invoice.invoice_id, *(i.invoice_id for i in world.reissues_of.get(invoice.invoice_id, ()))}
+        for credit_id in item.credits:
+            note = world.get("credit_notes", credit_id)
+            if note.invoice not in about:
+                raise _unsupported(f"{credit_id} is no note on {item.invoice} or its reissue", credit_id=credit_id)
+            credits += note.amount_minor
+        before = world.applied_before(item.invoice, source_id) + sum(m for _, m in applied.get(item.invoice, ()))
+        open_minor = max(0, invoice.amount_minor - credits - before)
+        expected = allocation(line.paid_minor, open_minor, invoice.tolerance_minor)
+        if expected != (item.applied, item.writeoff, item.unapplied):
+            raise _unsupported(f"the amounts of {item.line} do not follow from what it cites", line=item.line)
+        applied.setdefault(item.invoice, []).append((line.seq, item.applied + item.writeoff))
+        postings += [(invoice.customer, -(item.applied + item.writeoff)), (world.suspense, -item.unapplied)]
+        counted = world.counted_credits(item.invoice, source.booking_period)
+        right = (
+            right
+            and item.invoice == world.original(line.reference)
+            and sorted(item.credits) == [c.credit_id for c in counted]
+        )
+    content = Detail(source_id, revision, {}, tuple(items))
+    basis = DetailBasis(right, totals_of(postings), world.allocation_values(source, content))
+    touched = set(applied) | _cited_before(world, source, "invoice")
+    inputs = [f"{source_id}@{revision}", *_earlier(world, source_id, *(i.payment_sources for i in invoices.values()))]
+    reads = [key for i in invoices for key in (f"credits:{i}", f"applications:{i}")]
+    for invoice_id in sorted(touched):
+        world.applied.setdefault(invoice_id, {}).pop(source_id, None)
+        if invoice_id in applied:
+            world.applied[invoice_id][source_id] = applied[invoice_id]
+    answer = _detail(world, "allocation", source, content, inputs, basis, reads)
+    world.changed(*(f"applications:{i}" for i in sorted(touched)), cause=f"{source_id} was allocated anew")
+    return {**answer, "invalidated": world.invalidated}
+
+
+@tool("business", refusals=("missing_predecessor", "unsupported_item"), checks=False)
+def submit_adjustment(
+    world: FinanceWorld, source_id: SourceId, revision: Revision, items: AdjustedItems
+) -> dict[str, Any]:
+    """Submit the adjustments of a maintenance pack's components, each citing its evidence document or null."""
+    source = _package(world, source_id, "maintenance", revision)
+    refuse_repeats("component", (item.component for item in items))
+    components = {c.component_id: c for c in world.components_of(source_id)}
+    for item in items:
+        if item.component not in components:
+            raise Rejected("unknown_id", f"{source_id} has no component {item.component!r}", id=item.component)
+        if other := world.unready_predecessor(components[item.component].pack_sources, source_id):
+            raise Rejected(
+                "missing_predecessor",
+                f"{other} adjusts {item.component} earlier and has no current adjustment",
+                source_id=other,
+                component_id=item.component,
+            )
+    right = True
+    for item in items:
+        component = components[item.component]
+        minor = 0
+        if item.document is not None:
+            document = world.get("evidence", item.document)
+            if document.component != item.component:
+                raise _unsupported(f"{item.document} is no document on {item.component}", document_id=item.document)
+            minor = document.amount_minor - world.carrying(component, source_id)
+        if (component.entity, minor) != (item.entity, item.minor):
+            raise _unsupported(f"the adjustment of {item.component} does not follow from what it cites", component_id=item.component)
+        decisive = world.authoritative(component, source.booking_period)
+        right = right and item.document == (decisive and decisive.document_id)
+    content = Detail(source_id, revision, {}, tuple(items))
+    basis = DetailBasis(
+        right, totals_of((item.entity, item.minor) for item in items), world.adjustment_values(source, content)
+    )
+    minors = {item.component: item.minor for item in items}
+    touched = set(minors) | _cited_before(world, source, "component")
+    inputs = [f"{source_id}@{revision}", *_earlier(world, source_id, *(c.pack_sources for c in components.values()))]
+    reads = [key for item in items for key in (f"evidence:{item.component}", f"entries:{item.component}")]
+    for component_id in sorted(touched):
+        world.adjusted.setdefault(component_id, {}).pop(source_id, None)
+        if component_id in minors:
+            world.adjusted[component_id][source_id] = minors[component_id]
+    answer = _detail(world, "adjustment", source, content, inputs, basis, reads)
+    world.changed(*(f"entries:{c}" for c in sorted(touched)), cause=f"{source_id} was adjusted anew")
+    return {**answer, "invalidated": world.invalidated}
+
+
+def _cited_before(world: FinanceWorld, source: Source, field: str) -> set[str]:
+    """What the items of the detail that is now replaced cited under ``field``."""
+    detail = world.detail_of(source)
+    return {getattr(item, field) for item in detail.content.items} if detail else set()
+
+
+def _earlier(world: FinanceWorld, source_id: str, *orders: tuple[str, ...]) -> list[str]:
+    """References of the details of sources that come before, each once."""
+    before = {s for order in orders for s in order if world.place[s] < world.place[source_id]}
+    details = [world.detail_of(world.source(s)) for s in sorted(before, key=world.place.__getitem__)]
+    return [d.ref for d in details if d is not None]
+
+
+@tool("business", refusals=("totals_mismatch",))
+def submit_aggregate(world: FinanceWorld, source_id: SourceId, detail: Ref, totals: Amounts) -> dict[str, Any]:
+    """Submit the totals by entity of a source's current detail. Zeros count as absent."""
+    source = _package(world, source_id)
+    made = world.current(detail)
+    if made.subject != source_id or not isinstance(made.content, Detail):
+        raise Rejected("unknown_id", f"{detail} is no detail of {source_id}", ref=detail)
+    given = {entity: minor for entity, minor in sorted(totals.items()) if minor}
+    if given != made.basis.postings:
+        raise Rejected("totals_mismatch", f"the totals are not the postings of {detail}", detail=detail)
+    goal = f"package:{source.source_id}"
+    artifact = world.publish("aggregate", source_id, Aggregate(source_id, given), [detail], goal=goal, module=goal)
+    return _answer(world, "aggregate", artifact)
+
+
+@tool("business", refusals=("not_published",))
+def preserve_view(world: FinanceWorld, source_id: SourceId, aggregate: Ref, publication: Ref) -> dict[str, Any]:
+    """Keep an aggregate as the historical view that a publication carried."""
+    _package(world, source_id)
+    carried = world.artifact(aggregate, "aggregate")
+    published = world.artifact(publication, "stage_publication")
+    closure: Closure = world.artifacts[published.content.closure].content
+    if carried.subject != source_id or aggregate not in (*closure.current, *closure.deferred):
+        raise Rejected("not_published", f"{publication} did not carry {aggregate}", aggregate=aggregate)
+    if any(world.artifacts[v].content.aggregate == aggregate for v in world.views_of.get(source_id, ())):
+        raise Rejected("wrong_state", f"{aggregate} has been preserved already", aggregate=aggregate)
+    content = HistoricalView(source_id, aggregate, publication, carried.content.totals)
+    goal = f"package:{source_id}"
+    artifact = world.publish(
+        "historical_view", source_id, content, [aggregate, publication], goal=goal, module=goal, ordinal=carried.version
+    )
+    world.views_of.setdefault(source_id, []).append(artifact.ref)
+    return _answer(world, "historical_view", artifact)
+
+
+# -- stages ----------------------------------------------------------------------------------------------------------
+
+
+@tool("business", refusals=("incomplete_stage", "missing_predecessor", "wrong_stage", "out_of_balance"))
+def close_stage(
+    world: FinanceWorld,
+    stage_id: StageId,
+    preceding: Ref | None,
+    current: Refs,
+    deferred: Refs,
+    history: Refs,
+    closing: Amounts,
+) -> dict[str, Any]:
+    """Close a stage over one aggregate a source, the preceding stage's closure and the historical views."""
+    stage = world.stage(stage_id)
+    world.attempt(f"stage:{stage_id}")
+    refuse_repeats("reference", (*current, *deferred, *history))
+    opening: Totals = {}
+    if before := world.preceding(stage):
+        if preceding is None or world.closure_of(before.stage_id) is None:
+            raise Rejected("missing_predecessor", f"{stage_id} follows {before.stage_id}", stage_id=before.stage_id)
+        closure = world.artifact(preceding, "closure")
+        if closure.subject != before.stage_id:
+            raise Rejected("wrong_stage", f"{preceding} does not close the stage before", ref=preceding)
+        opening = world.current(preceding).content.closing
+    elif preceding is not None:
+        raise Rejected("wrong_stage", f"no stage precedes {stage_id}", ref=preceding)
+    sources = set(world.sources_of[stage_id])
+    for refs, kind in (((*current, *deferred), "aggregate"), (history, "historical_view")):
+        for ref in refs:
+            if world.artifact(ref, kind).subject not in sources:
+                raise Rejected("wrong_stage", f"{ref} belongs to another stage", ref=ref)
+    views = [world.current(ref, "aggregate") for ref in (*current, *deferred)]
+    named = [view.subject for view in views]
+    if len(named) != len(sources) or set(named) != sources:
+        missing = sorted(sources - set(named))[:3]
+        raise Rejected("incomplete_stage", "every source of the stage stands in it exactly once", missing=missing)
+    movement = totals_of(item for view in views[: len(current)] for item in view.content.totals.items())
+    balance = totals_of((*opening.items(), *movement.items()))
+    if {entity: minor for entity, minor in sorted(closing.items()) if minor} != balance:
+        raise Rejected("out_of_balance", "closing is not opening plus the current views", stage_id=stage_id)
+    gross = sum(map(abs, movement.values()))
+    content = Closure(stage_id, preceding, tuple(current), tuple(deferred), tuple(history), balance, gross)
+    inputs = [*([preceding] if preceding else []), *current, *deferred, *history]
+    goal = f"stage:{stage_id}"
+    artifact = world.publish("closure", stage_id, content, inputs, goal=goal, module=f"closure:{stage_id}")
+    return _answer(world, "closure", artifact, gross_minor=gross)
+
+
+def _reviewer(world: FinanceWorld, reviewer_id: str, gross: int | None, barred: list[str]) -> None:
+    reviewer: Reviewer = world.get("reviewers", reviewer_id)
+    limit = reviewer.authority_limit_minor
+    if limit is not None and (gross is None or limit < gross):
+        raise Rejected("authority_exceeded", f"{reviewer_id} may not review this much", limit_minor=limit)
+    if reviewer_id in barred:
+        raise Rejected("not_independent", f"{reviewer_id} reviewed a neighbouring stage", reviewer_id=reviewer_id)
+
+
+def _latest_reviewers(world: FinanceWorld, stages: list[Stage]) -> list[str]:
+    reviews = [world.newest_of("stage_review", s.stage_id) for s in stages]
+    return [r.content.reviewer_id for r in reviews if r is not None]
+
+
+@tool("business", refusals=("authority_exceeded", "not_independent"))
+def review_stage(world: FinanceWorld, closure: Ref, reviewer_id: Id) -> dict[str, Any]:
+    """Have a current closure reviewed by someone with the authority and no part in the neighbouring stages."""
+    closed = world.current(closure, "closure")
+    stage = world.stage(closed.subject)
+    goal = f"stage:{stage.stage_id}"
+    world.attempt(goal)
+    _reviewer(world, reviewer_id, closed.content.gross_minor, _latest_reviewers(world, world.neighbours(stage)))
+    content = StageReview(stage.stage_id, closure, reviewer_id)
+    artifact = world.publish(
+        "stage_review", stage.stage_id, content, [closure], goal=goal, module=f"closure:{stage.stage_id}"
+    )
+    return _answer(world, "review", artifact)
+
+
+@tool("business", refusals=("not_reviewed",))
+def publish_stage(world: FinanceWorld, closure: Ref, review: Ref) -> dict[str, Any]:
+    """Publish a current, reviewed closure. A stage's first publication releases the maps that wait for it."""
+    closed = world.current(closure, "closure")
+    stage_id = closed.subject
+    goal = f"stage:{stage_id}"
+    world.attempt(goal)
+    reviewed = world.current(review, "stage_review")
+    if reviewed.content.closure != closure:
+        raise Rejected("not_reviewed", f"{review} is the review of another closure", review=review)
+    before = world.publications_of(stage_id)
+    if before and before[-1].content.closure == closure:
+        raise Rejected("wrong_state", f"{closure} has been published already", closure=closure)
+    content = StagePublication(stage_id, closure, review, closed.content.closing)
+    artifact = world.publish(
+        "stage_publication", stage_id, content, [closure, review], goal=goal, module=f"closure:{stage_id}"
+    )
+    for ref in (*closed.content.current, *closed.content.deferred):
+        world.carried.setdefault(world.artifacts[ref].subject, {}).setdefault(ref, artifact.ref)
+    released = [] if before else world.maps_released_by.get(stage_id, [])
+    if not before:
+        world.count("stages_published")
+        sources = dict.fromkeys(m.identity_source for m in released)
+        world.changed(*(f"maps:{i}" for i in sources), cause=f"{stage_id} released maps")
+    return _answer(
+        world,
+        "publication",
+        artifact,
+        released_maps=[{"map_id": m.map_id, "identity_source": m.identity_source} for m in released],
+        stages_published=world.counters["stages_published"],
+    )
+
+
+# -- the release -----------------------------------------------------------------------------------------------------
+
+
+@tool("business", refusals=("release_open", "authority_exceeded", "not_independent"))
+def review_release(
+    world: FinanceWorld,
+    publications: Refs,
+    restated: Annotated[list[Id], Meta(max_length=100)],
+    reviewer_id: Id,
+) -> dict[str, Any]:
+    """Have the whole release reviewed: the latest publication of every stage, and which stages were restated."""
+    world.attempt("release")
+    refuse_repeats("publication", publications)
+    refuse_repeats("stage", restated)
+    for ref in publications:
+        world.artifact(ref, "stage_publication")
+    for stage_id in restated:
+        world.stage(stage_id)
+    listed = set(publications)
+    for stage in world.stages:
+        closure, published = world.closure_of(stage.stage_id), world.publications_of(stage.stage_id)
+        if closure is None or closure.status != CURRENT:
+            raise Rejected("release_open", f"{stage.stage_id} has no current closure", stage_id=stage.stage_id)
+        if not published or published[-1].content.closure != closure.ref:
+            raise Rejected("release_open", f"the closure of {stage.stage_id} is not published", stage_id=stage.stage_id)
+        if published[-1].ref not in listed:
+            raise Rejected("release_open", f"the latest publication of {stage.stage_id} is not listed", stage_id=stage.stage_id)
+    _reviewer(world, reviewer_id, None, _latest_reviewers(world, world.stages[-1:]))
+    content = ReleaseReview(tuple(publications), tuple(restated), reviewer_id)
+    artifact = world.publish(
+        "release_review", world.release_id, content, publications, goal="release", module="release"
+    )
+    return _answer(world, "review", artifact)
+
+
+@tool("business")
+def publish_release(world: FinanceWorld, review: Ref) -> dict[str, Any]:
+    """Publish the release on its current review."""
+    world.attempt("release")
+    world.current(review, "release_review")
+    artifact = world.publish(
+        "release_publication", world.release_id, ReleasePublication(review), [review], goal="release", module="release"
+    )
+    return _answer(world, "publication", artifact)
+
+
+@tool("business", refusals=("wrong_stage",))
+def release_obligation(world: FinanceWorld, obligation_id: Id, publication: Ref, review: Ref) -> dict[str, Any]:
+    """Release an obligation on a publication of its stage, under the release review. A second call replaces it."""
+    obligation: Obligation = world.get("obligations", obligation_id)
+    goal = f"obligation:{obligation_id}"
+    world.attempt(goal)
+    published = world.artifact(publication, "stage_publication")
+    if published.subject != obligation.stage:
+        raise Rejected("wrong_stage", f"{publication} publishes another stage", publication=publication)
+    world.current(review, "release_review")
+    content = ObligationRelease(obligation_id, publication, review)
+    artifact = world.publish(
+        "obligation_release", obligation_id, content, [publication, review], goal=goal, module="release"
+    )
+    return _answer(world, "obligation_release", artifact)
