@@ -51,6 +51,8 @@ class TaskGraph(nx.DiGraph):
             for need in module.needs:
                 if need.of not in graph:
                     raise ValueError(f"{module.key} needs {need.of}, which does not exist")
+                if graph.has_edge(need.of, module.key):
+                    raise ValueError(f"{module.key} needs {need.of} twice; an edge has one kind")
                 graph.add_edge(need.of, module.key, kind=need.kind)
         if not nx.is_directed_acyclic_graph(graph):
             raise ValueError("the modules need each other in a circle")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillhorizon.core import common_tools
 from skillhorizon.core.errors import InputError
@@ -23,6 +23,22 @@ def _no_tables() -> Tables:
     return {}
 
 
+class Facts(NamedTuple):
+    """What Tables 3 and 4 of the paper say of an environment.
+
+    resources      named resource -> the seed table that holds its records, or None where each task generates them
+    fixed_factors  what a configuration fixes
+    knob           what calibration turns
+    """
+
+    resources: Mapping[str, str | None] = {}
+    fixed_factors: tuple[str, ...] = ()
+    knob: str = ""
+
+
+_NO_FACTS = Facts()
+
+
 @dataclass(frozen=True)
 class Environment:
     """One business environment.
@@ -37,6 +53,7 @@ class Environment:
     guess           (configuration) -> size at which calibration begins
     sizes           least and greatest size of the knob that calibration turns
     seed_tables     records that all its tasks share, read-only
+    facts           what the tables of the paper say of it
     """
 
     name: str
@@ -53,6 +70,7 @@ class Environment:
     guess: Callable[[TaskConfig], int]
     sizes: tuple[int, int]
     seed_tables: Callable[[], Tables] = _no_tables
+    facts: Facts = _NO_FACTS
 
     @cached_property
     def tools(self) -> dict[str, Tool]:

@@ -102,8 +102,11 @@ class Scoring:
 
     def check_declaration(self, goal: Any) -> None:
         """An empty criterion would score full marks for nothing: refuse it when the task is loaded (``ValueError``)."""
-        if not list(self._subjects(goal)):
+        subjects = list(self._subjects(goal))
+        if not subjects:
             raise ValueError("the task requires no local goal")
+        if len(set(subjects)) < len(subjects):
+            raise ValueError("the task requires a local goal twice")
         for kind, predicates in (("local", self.local_predicates), ("delivery", self.delivery_predicates)):
             if all(p.idle for p in predicates):
                 raise ValueError(f"doing nothing would pass every {kind} predicate")

@@ -6,21 +6,29 @@ Whatever the call, the answer is an observation: ``{"ok": true, "result": …}``
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-import pandas as pd
 
 from skillhorizon.core.errors import InputError, Rejected
 from skillhorizon.core.journal import Journal, Row
 from skillhorizon.core.serial import UNENCODABLE, canonical
 from skillhorizon.core.tools import Tool
-from skillhorizon.core.world import World
+from skillhorizon.core.world import Check, World
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Role = Literal["full", "read_only"]
 Observation = dict[str, Any]
+
+_DEEPEST = 64
+_TOO_DEEP = canonical(f"<arguments nested more than {_DEEPEST} deep>")
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_BRACKETS = re.compile(rb"[\[{}\]]")
 
 
 class Event(msgspec.Struct):
@@ -44,6 +52,7 @@ class Event(msgspec.Struct):
     call: bytes
     observation: bytes
     context_tokens: int | None
+    role: Role
 
 
 class Gateway:
@@ -93,18 +102,20 @@ class Gateway:
         decision: int | None = None,
         position: int = 0,
         context_tokens: int | None = None,
+        role: Role | None = None,
     ) -> Observation:
         """Attempt one call and return its observation.
 
         ``module`` and ``goal`` say what the caller works for; ``decision`` and ``position`` place the call in the
         agent's batches and ``context_tokens`` is the size of the request that made it. None of them reaches the
-        world.
+        world. ``role`` is the caller's where it is not the gateway's own: several roles may share one world.
         """
         name, encoded_name = self._encode_name(name)
         encoded = _encode_arguments({} if arguments is None else arguments)
+        role = role or self.role
         world, tool = self.world, self.tools.get(name)
         world.begin_call()
-        code = reason = None
+        code: str | None = None
         ok = charged = False
         try:
             if self.budget is not None and self.used >= self.budget and (tool is None or tool.charged):
@@ -112,27 +123,19 @@ class Gateway:
             charged = tool is None or tool.charged
             if tool is None:
                 raise Rejected("unknown_tool", f"no tool {name[:64]!r}")
-            if self.role == "read_only" and not tool.read_only:
-                raise Rejected("not_permitted", f"{name} changes the business and this role only reads", role=self.role)
-            result = tool.run(world, encoded)
+            if role == "read_only" and not tool.read_only:
+                raise Rejected("not_permitted", f"{name} changes the business and this role only reads", role=role)
+            observation = canonical({"ok": True, "result": tool.run(world, encoded)})
             ok = True
-            if tool.kind == "business":
-                world.fire_updates()
-            observation = canonical({"ok": True, "result": result})
         except Rejected as refusal:
-            code, reason = refusal.code, refusal.code
+            code = refusal.code
             error = {"code": code, "message": refusal.message, "details": refusal.details}
             observation = canonical({"ok": False, "error": error})
+        if ok and tool is not None and tool.kind == "business":
+            world.fire_updates()
         self.used += charged
-        check = None
-        goal = world.attempted or goal
-        if world.attempted and tool is not None:
-            if world.verdict is not None:
-                goal, check, reason = world.verdict.goal, world.verdict.passed, world.verdict.reason
-            elif ok and tool.checks:
-                check = True
-            elif code in tool.refusals:
-                check = False
+        verdict = _verdict(world, tool, code)
+        goal = verdict.goal if verdict else world.attempted or goal
         step = len(self.events) + 1
         event = Event(
             step=step,
@@ -146,24 +149,23 @@ class Gateway:
             module=module,
             goal=goal,
             cycle=self._cycles.get(goal, 1) if goal else None,
-            check=check,
-            reason=reason if check is False else None,
-            invalidated=self._void(goal if check else None),
+            check=verdict.passed if verdict else None,
+            reason=verdict.reason if verdict else None,
+            invalidated=self._void(verdict),
             produced=tuple(world.published),
             call=b'{"arguments":%b,"name":%b}' % (encoded, encoded_name),
             observation=observation,
             context_tokens=context_tokens,
+            role=role,
         )
         if self._recorded:
             self._verify(event)
         elif self._journal is not None:
-            self._journal.append(
-                Row(
-                    step, name, encoded, observation, module, event.goal, event.decision, position, context_tokens, ""
-                )
-            )
+            place = (event.decision, position, context_tokens, role)
+            self._journal.append(Row(step, name, encoded, observation, module, event.goal, *place))
         self.events.append(event)
-        return msgspec.json.decode(observation)
+        answer: Observation = msgspec.json.decode(observation)
+        return answer
 
     def catch_up(self) -> None:
         """Make the journal's calls again, as a server does that takes over a run."""
@@ -177,6 +179,7 @@ class Gateway:
                 decision=row.decision,
                 position=row.position,
                 context_tokens=row.context_tokens,
+                role=row.role,
             )
 
     def state_digest(self) -> str:
@@ -184,6 +187,8 @@ class Gateway:
 
     def frames(self) -> dict[str, pd.DataFrame]:
         """The whole business state as tables: one DataFrame per table of records, plus artifacts and notices."""
+        import pandas as pd  # heavy, and a run that is not looked at needs none of it
+
         world = self.world
         tables: dict[str, list[Any]] = {name: list(rows.values()) for name, rows in world.tables.items()}
         tables["artifacts"] = [a.public() for a in world.artifacts.values()]
@@ -191,20 +196,21 @@ class Gateway:
         return {name: pd.DataFrame(msgspec.to_builtins(rows)) for name, rows in tables.items()}
 
     def _encode_name(self, name: Any) -> tuple[str, bytes]:
+        """The name as it is kept. What is no string that JSON can carry becomes one that no tool has."""
         known = self._names.get(name) if isinstance(name, str) else None
         if known is not None:
             return name, known
+        text = name if isinstance(name, str) else f"<{type(name).__name__}>"
         try:
-            text = name if isinstance(name, str) else repr(name)[:64]
             return text, canonical(text)
         except UNENCODABLE:
-            text = ascii(name)[:64]
+            text = ascii(text)[:64]
             return text, canonical(text)
 
-    def _void(self, accepted: str | None) -> tuple[str, ...]:
+    def _void(self, verdict: Check | None) -> tuple[str, ...]:
         """Keep the goal cycles: acceptance closes one, invalidation of an accepted goal opens the next (C.2)."""
-        if accepted:
-            self._accepted.add(accepted)
+        if verdict is not None and verdict.passed:
+            self._accepted.add(verdict.goal)
         voided = []
         for artifact in self.world.voided:
             if artifact.goal in self._accepted:
@@ -214,20 +220,53 @@ class Gateway:
         return tuple(sorted(voided))
 
     def _verify(self, event: Event) -> None:
-        row = self._recorded.popleft()
+        """Compare with the journal. A call that differs stays expected, so nothing can be written behind it."""
+        row = self._recorded[0]
         expected = b'{"arguments":%b,"name":%b}' % (row.arguments, canonical(row.name))
         if event.call != expected:
             raise InputError(f"call {row.step} differs from the journal: another agent, seed or version made it")
         if event.observation != row.observation:
             raise InputError(f"the observation of call {row.step} differs from the journal: another task or version")
+        self._recorded.popleft()
+
+
+def _verdict(world: World, tool: Tool | None, code: str | None) -> Check | None:
+    """The check that this call was: what the operation judged, else acceptance or a refusal of its own (C.2)."""
+    if tool is None:
+        return None
+    if code is None and world.verdict is not None:
+        return world.verdict
+    if world.attempted is None:
+        return None
+    if code is None:
+        return Check(world.attempted, True) if tool.checks else None
+    return Check(world.attempted, False, code) if code in tool.refusals else None
 
 
 def _encode_arguments(arguments: Any) -> bytes:
-    """Canonical JSON. What JSON cannot carry becomes its printed form, which every tool refuses as no object."""
+    """Canonical JSON. What JSON cannot carry becomes a text that says so, which every tool refuses as no object."""
     try:
-        return canonical(arguments)
+        encoded = canonical(arguments)
+    except RecursionError:
+        return _TOO_DEEP
     except UNENCODABLE:
-        try:
-            return canonical(ascii(arguments)[:200])
-        except RecursionError:
-            return canonical("arguments nested too deeply")
+        pass
+    else:
+        return _TOO_DEEP if _nested_too_deeply(encoded) else encoded
+    try:
+        return canonical(ascii(arguments)[:200])
+    except Exception:  # the caller's own objects print themselves, and may fail in any way
+        return canonical(f"<{type(arguments).__name__}>")
+
+
+def _nested_too_deeply(encoded: bytes) -> bool:
+    """Whether more than ``_DEEPEST`` brackets are open at once: a limit of our own, since Python's own one depends on
+    who calls, and a replay must answer as the run did."""
+    if encoded.count(b"[") + encoded.count(b"{") <= _DEEPEST:
+        return False
+    depth = 0
+    for bracket in _BRACKETS.findall(_STRINGS.sub(b"", encoded)):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > _DEEPEST:
+            return True
+    return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from skillhorizon.core import bands, tokens
@@ -50,21 +51,21 @@ def generate(environment: Environment, config: TaskConfig, seed: int) -> tuple[T
     for attempt in range(_SEEDS_TRIED):
         planned = seed + attempt * SEED_STEP
         found = bands.calibrate(
-            lambda size, planned=planned: _measure(environment.build(config, planned, size)),
+            partial(_measure, environment, config, planned),
             bands.band(config.band).target,
             environment.guess(config),
             *environment.sizes,
         )
         if found is not None:
             run = found.result
-            task = environment.build(config, planned, found.size)
-            task.measures = Measures(found.workload, run.trace.calls, run.trace.business_calls)
-            return task, run
+            measures = Measures(found.workload, run.trace.calls, run.trace.business_calls)
+            return Task(environment, config, planned, found.size, measures), run
     raise InputError(f"no size of {environment.name} {config.id} lands in band {config.band} for seed {seed}")
 
 
-def _measure(task: Task) -> tuple[int, ReferenceRun]:
+def _measure(environment: Environment, config: TaskConfig, seed: int, size: int) -> tuple[int, ReferenceRun]:
     """Workload of the task's reference run. Far from the target a sample of its calls is precise enough."""
+    task = environment.build(config, seed, size)
     run = run_policy(task)
     if not run.evaluation.success:
         failed = [g.goal for g in run.evaluation.local if not g.met][:3] + run.evaluation.delivery_failed
@@ -91,7 +92,8 @@ def plan(environment: Environment, band: str, tasks: int, first_seed: int = EVAL
 
     Independent of any agent's outcome, and a shorter plan is the beginning of a longer one.
     """
-    by_family = {family: [c for c in environment.configs(band) if c.family == family] for family in environment.families}
+    configs = environment.configs(band)
+    by_family = {family: [c for c in configs if c.family == family] for family in environment.families}
     block = list(bands.BANDS).index(band) * 1000
     for number in range(tasks):
         family = environment.families[number % len(environment.families)]

@@ -1,23 +1,25 @@
 """The durable record of a run: a SQLite file, one transaction a call, written before the observation is returned.
 
-``calls(step, name, arguments, observation, module, goal, decision, position, context_tokens, chain)`` and
-``meta(key, value)``. ``chain`` is the SHA-256 over the previous row's chain and this row, and ``meta`` holds the
-newest one, so an altered, missing or truncated row is found when the file is opened.
+``calls(step, name, arguments, observation, module, goal, decision, position, context_tokens, role, chain)`` and
+``meta(key, value)``. ``chain`` is the SHA-256 over the previous row's chain and this row; ``meta`` holds the newest one
+as ``head``, the ``end`` of a finished run, and the SHA-256 of its other values as ``seal``. So whatever was altered,
+cut or lost is found when the file is opened.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
+from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from skillhorizon.core.errors import InputError
+from skillhorizon.core.serial import canonical, digest
 
 FORMAT = 1
-_COLUMNS = "step, name, arguments, observation, module, goal, decision, position, context_tokens, chain"
+_COLUMNS = "step, name, arguments, observation, module, goal, decision, position, context_tokens, role, chain"
 
 
 class Row(NamedTuple):
@@ -30,90 +32,129 @@ class Row(NamedTuple):
     decision: int
     position: int
     context_tokens: int | None
-    chain: str
+    role: Literal["full", "read_only"]
+    chain: str = ""
 
 
 class Journal:
-    """Append-only. ``durable=True`` survives a power cut (synchronous FULL), else a killed process."""
+    """Append-only. ``durable=True`` survives a power cut (synchronous FULL), else a killed process.
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, meta: dict[str, Any], rows: list[Row]) -> None:
+    ``meta`` describes the run, ``rows`` are the calls that were there on opening, ``end`` is how the run ended.
+    """
+
+    def __init__(self, path: Path, durable: bool, meta: dict[str, Any], rows: list[Row], end: Any = None) -> None:
         self.path = path
+        self.durable = durable
         self.meta = meta
         self.rows = rows
-        self._connection = connection
+        self.end = end
         self._chain = rows[-1].chain if rows else ""
+        self._connection: sqlite3.Connection | None = None
+        self._closed = False
 
     @classmethod
     def create(cls, path: str | Path, meta: dict[str, Any], durable: bool = False) -> Journal:
         """A new journal; refuses to touch a file that exists."""
         path = Path(path)
-        if path.exists():
-            raise InputError(f"{path} exists already; resume it or choose another file")
-        if not path.parent.is_dir():
-            raise InputError(f"{path.parent} is not a folder")
-        connection = cls._open(path, durable)
-        meta = {**meta, "journal_format": FORMAT}
-        with connection:
-            connection.execute("BEGIN")
-            connection.execute(
+        try:
+            path.open("xb").close()
+        except FileExistsError:
+            raise InputError(f"{path} exists already; resume it or choose another file") from None
+        except OSError as error:
+            raise InputError(f"cannot create {path}: {error.strerror}") from None
+        journal = cls(path, durable, {**meta, "journal_format": FORMAT}, [])
+        journal._write(
+            (
                 "CREATE TABLE calls(step INTEGER PRIMARY KEY, name TEXT NOT NULL, arguments TEXT NOT NULL, "
                 "observation TEXT NOT NULL, module TEXT, goal TEXT, decision INTEGER NOT NULL, "
-                "position INTEGER NOT NULL, context_tokens INTEGER, chain TEXT NOT NULL)"
-            )
-            connection.execute("CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL)")
-            rows = [(key, msgspec.json.encode(value).decode()) for key, value in meta.items()]
-            connection.executemany("INSERT INTO meta VALUES (?, ?)", [*rows, ("head", '""')])
-        return cls(path, connection, meta, [])
+                "position INTEGER NOT NULL, context_tokens INTEGER, role TEXT NOT NULL, chain TEXT NOT NULL)",
+            ),
+            ("CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL)",),
+            *(_set(key, value) for key, value in journal.meta.items()),
+            _set("head", ""),
+            _set("seal", digest(journal.meta, None)),
+        )
+        return journal
 
     @classmethod
     def load(cls, path: str | Path, durable: bool = False) -> Journal:
-        """An existing journal, verified row by row; raises ``InputError`` for anything that is not one, whole."""
+        """An existing journal, verified row by row; raises ``InputError`` for anything that is not one, whole.
+
+        Opening changes nothing in the file; only a call that is appended does.
+        """
         path = Path(path)
         if not path.is_file():
             raise InputError(f"no journal at {path}")
         try:
-            connection = cls._open(path, durable)
-            meta = {k: msgspec.json.decode(v) for k, v in connection.execute("SELECT key, value FROM meta")}
-            found = connection.execute(f"SELECT {_COLUMNS} FROM calls ORDER BY step").fetchall()
-        except (sqlite3.Error, msgspec.DecodeError) as error:
+            # Where no log is left to be merged, nothing is locked and no file is made beside the journal.
+            mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)) as connection:
+                found = connection.execute("SELECT key, value FROM meta").fetchall()
+                calls = connection.execute(f"SELECT {_COLUMNS} FROM calls ORDER BY step").fetchall()
+            meta = {key: msgspec.json.decode(value) for key, value in found}
+        except (sqlite3.Error, msgspec.DecodeError, TypeError) as error:
             raise InputError(f"{path} is not a whole journal ({error})") from None
         if meta.get("journal_format") != FORMAT:
             raise InputError(f"{path} is a journal of another format ({meta.get('journal_format')}, not {FORMAT})")
+        head, seal, end = (meta.pop(key, None) for key in ("head", "seal", "end"))
+        if seal != digest(meta, end):
+            raise InputError(f"{path} has been altered in its description of the run")
         rows: list[Row] = []
         chain = ""
-        for number, values in enumerate(found, 1):
+        for number, values in enumerate(calls, 1):
             row = Row(*values)._replace(arguments=str(values[2]).encode(), observation=str(values[3]).encode())
             chain = _chain(chain, row)
             if row.step != number or row.chain != chain:
                 raise InputError(f"{path} has been altered or truncated at call {number}")
             rows.append(row)
-        if meta.pop("head", None) != chain:
+        if head != chain:
             raise InputError(f"{path} has been truncated after call {len(rows)}")
-        return cls(path, connection, meta, rows)
+        return cls(path, durable, meta, rows, end)
 
     def append(self, row: Row) -> None:
-        """Write one call in one transaction; returns once it would survive a killed process."""
-        self._chain = _chain(self._chain, row)
-        values = (*row[:2], row.arguments.decode(), row.observation.decode(), *row[4:-1], self._chain)
-        with self._connection:
-            self._connection.execute("BEGIN")
-            self._connection.execute(f"INSERT INTO calls({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?)", values)
-            self._connection.execute("UPDATE meta SET value = ? WHERE key = 'head'", (f'"{self._chain}"',))
+        """Write one call in one transaction; returns once it would survive a killed process.
+
+        Where that fails (a full disk, another process on the same journal) the journal takes no further call.
+        """
+        chain = _chain(self._chain, row)
+        values = (*row[:2], row.arguments.decode(), row.observation.decode(), *row[4:-1], chain)
+        self._write((f"INSERT INTO calls({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)", values), _set("head", chain))
+        self._chain = chain
+
+    def finish(self, end: Any) -> None:
+        """Record how the run ended."""
+        self._write(_set("end", end), _set("seal", digest(self.meta, end)))
+        self.end = end
 
     def close(self) -> None:
-        self._connection.close()
+        self._closed = True
+        if self._connection is not None:
+            self._connection.close()
 
-    @staticmethod
-    def _open(path: Path, durable: bool) -> sqlite3.Connection:
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    def _write(self, *statements: tuple[Any, ...]) -> None:
+        if self._closed:
+            raise InputError(f"{self.path} is closed")
+        try:
+            if self._connection is None:
+                self._connection = self._open()
+            with self._connection as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                for statement in statements:
+                    connection.execute(*statement)
+        except sqlite3.Error as error:
+            self.close()
+            raise InputError(f"cannot write to {self.path} ({error})") from None
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if self.durable else 'NORMAL'}")
         return connection
 
 
+def _set(key: str, value: Any) -> tuple[str, tuple[str, str]]:
+    return "INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, canonical(value).decode())
+
+
 def _chain(before: str, row: Row) -> str:
-    state = hashlib.sha256(before.encode())
-    for part in row[:-1]:
-        state.update(part if isinstance(part, bytes) else str(part).encode())
-        state.update(b"\x1f")
-    return state.hexdigest()
+    return digest(before, row.arguments, row.observation, row[:2], row[4:-1])

@@ -46,6 +46,8 @@ class Ledger:
 
     def reserve(self, slot: str, amount: int, owner: str, holder: str, code: str = "wrong_state") -> Entry:
         """Reserve, exchanging atomically what ``holder`` held before; refuses with ``code`` when it does not fit."""
+        if slot not in self.capacity:
+            raise Rejected("unknown_id", f"no slot {slot!r}", id=slot)
         held = self._entries.get(holder)
         if held is not None and held.used:
             raise Rejected("wrong_state", f"{holder} has been used", holder=holder)
@@ -74,9 +76,7 @@ class Ledger:
 
     def entries(self, slot: str | None = None, owner: str | None = None) -> list[Entry]:
         """By slot, then holder."""
-        rows = [
-            e for e in self._entries.values() if (slot is None or e.slot == slot) and (owner is None or e.owner == owner)
-        ]
+        rows = (e for e in self._entries.values() if slot in (None, e.slot) and owner in (None, e.owner))
         return sorted(rows, key=lambda e: (e.slot, e.holder))
 
     def conserved(self) -> bool:

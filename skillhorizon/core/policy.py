@@ -59,7 +59,9 @@ def ask_all(tool: str, *, module: str | None = None, **arguments: Any) -> Steps[
     return rows
 
 
-def run_script(skill: str, script: str, input: dict[str, Any], *, module: str | None = None, goal: str | None = None) -> Steps[dict[str, Any]]:
+def run_script(
+    skill: str, script: str, input: dict[str, Any], *, module: str | None = None, goal: str | None = None
+) -> Steps[dict[str, Any]]:
     """What a skill's script computes over ``input``."""
     arguments = {"skill": skill, "script": script, "input": input}
     result = yield from ask("run_skill_script", module=module, goal=goal, **arguments)

@@ -1,9 +1,12 @@
-"""Progress of long work: a bar on standard error, silent when that is not a terminal."""
+"""Progress of long work: a bar on standard error, silent when that is neither a terminal nor a notebook."""
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
@@ -14,7 +17,30 @@ U = TypeVar("U")
 
 
 def track(items: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
-    yield from tqdm(items, desc=label, total=total, disable=None, leave=False)
+    in_notebook = type(sys.stderr).__module__.startswith("ipykernel")
+    yield from tqdm(items, desc=label, total=total, disable=False if in_notebook else None, leave=False)
+
+
+@contextmanager
+def watch(count: Callable[[], int], label: str, total: int | None = None) -> Iterator[None]:
+    """Show a count that the work inside advances by itself, without a word in the work's own loop."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    over = threading.Event()
+    with tqdm(desc=label, total=total, leave=False) as bar:
+
+        def show() -> None:
+            while not over.wait(0.2):
+                bar.update(count() - bar.n)
+
+        thread = threading.Thread(target=show, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
 
 def parallel(work: Callable[[T], U], items: Iterable[T], label: str, processes: int) -> list[U]:

@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from skillhorizon.core.errors import InputError, Rejected
+from skillhorizon.core.serial import canonical
 
 Script = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -24,11 +25,13 @@ class Skill:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        text = (path / "SKILL.md").read_text(encoding="utf-8")
-        parts = text.split("---\n", 2)
-        if len(parts) != 3 or parts[0]:
-            raise InputError(f"{path.name}/SKILL.md has no front matter")
-        front = yaml.safe_load(parts[1])
+        if "SKILL.md" not in self.files:
+            raise InputError(f"{path} has no SKILL.md of its own")
+        try:
+            parts = self.texts["SKILL.md"].split("---\n", 2)
+            front = yaml.safe_load(parts[1]) if len(parts) == 3 and not parts[0] else None
+        except (UnicodeDecodeError, yaml.YAMLError) as error:
+            raise InputError(f"{path.name}: {' '.join(str(error).split())}") from None
         if not isinstance(front, dict) or front.get("name") != path.name or not front.get("description"):
             raise InputError(f"{path.name}/SKILL.md needs a description and the name of its folder")
         self.name: str = front["name"]
@@ -36,9 +39,14 @@ class Skill:
 
     @cached_property
     def files(self) -> dict[str, Path]:
-        """Readable files by their path in the package, sorted."""
-        inside = [p for p in sorted(self.path.rglob("*")) if p.is_file() and "__pycache__" not in p.parts]
-        return {p.relative_to(self.path).as_posix(): p for p in inside}
+        """Readable files by their path in the package, sorted; what a link reaches outside is none."""
+        root = self.path.resolve()
+        inside = {p.relative_to(self.path).as_posix(): p for p in sorted(self.path.rglob("*")) if p.is_file()}
+        return {
+            name: path
+            for name, path in inside.items()
+            if "__pycache__" not in name and path.resolve().is_relative_to(root)
+        }
 
     @cached_property
     def texts(self) -> dict[str, str]:
@@ -69,9 +77,13 @@ class Skill:
         if script not in self.scripts:
             raise Rejected("unknown_id", f"skill {self.name} has no script {script!r}", scripts=list(self.scripts))
         try:
-            return self.scripts[script](arguments)
+            output = self.scripts[script](arguments)
+            canonical(output)  # what JSON cannot carry is no answer either
         except ValueError as error:
             raise Rejected("script_failed", f"{script}: {error}") from None
+        except Exception as error:  # as from a shell, where a crash is the script's and not the caller's
+            raise Rejected("script_failed", f"{script}: {type(error).__name__}: {error}") from None
+        return output
 
 
 class SkillLibrary:

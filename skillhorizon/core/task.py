@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +27,7 @@ BUDGET_FACTOR = 0.5
 """lambda of the paper's budget B = R + ceil(lambda A)."""
 
 
-class TaskConfig(msgspec.Struct, frozen=True):
+class TaskConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One configuration of an environment in a band. ``options`` are its further fixed factors (paper Table 4)."""
 
     env: str
@@ -55,7 +56,7 @@ class Blueprint(NamedTuple):
     scale: dict[str, int]
 
 
-class Measures(msgspec.Struct, frozen=True):
+class Measures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of the reference run: ``workload`` L in tokens, ``R`` tool calls, ``A`` business calls (paper 3.1)."""
 
     workload: int
@@ -116,22 +117,30 @@ class Task:
     def budget_at(self, factor: float) -> int:
         """B = R + ceil(factor * A), in charged attempts."""
         measures = self._measured()
-        return measures.R + math.ceil(factor * measures.A)
+        return measures.R + math.ceil(Fraction(str(factor)) * measures.A)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over the recipe and everything that was built from it."""
+        """SHA-256 over the recipe, everything that was built from it, and the measures (they set the budget)."""
         b = self.blueprint
         return digest(
-            FORMAT, self.config, self.seed, self.size, b.tables, b.updates, b.brief, b.goal, b.graph.canonical_digest()
+            FORMAT,
+            self.config,
+            self.seed,
+            self.size,
+            self.measures,
+            b.tables,
+            b.updates,
+            b.brief,
+            b.goal,
+            b.scale,
+            b.graph.canonical_digest(),
         )
 
     def world(self) -> World:
         """A fresh world. Agents never get it; ``open`` puts the Gateway before it."""
         environment = self.environment
-        return environment.world(
-            self.blueprint.tables, self.blueprint.updates, self.brief, environment.seed_tables()
-        )
+        return environment.world(self.blueprint.tables, self.blueprint.updates, self.brief, environment.seed_tables())
 
     def open(self, budget: int | None = None, journal: Journal | None = None, role: Role = "full") -> Gateway:
         """A Gateway on a fresh world; the task's own budget where it has been measured and none is given."""
@@ -150,11 +159,12 @@ class Task:
         path = Path(path)
         if path.exists():
             raise InputError(f"{path} exists already")
-        if not path.parent.is_dir():
-            raise InputError(f"{path.parent} is not a folder")
         temporary = path.with_name(path.name + ".tmp")
-        temporary.write_bytes(msgspec.json.format(msgspec.json.encode(self.file()), indent=1) + b"\n")
-        os.replace(temporary, path)
+        try:
+            temporary.write_bytes(msgspec.json.format(msgspec.json.encode(self.file()), indent=1) + b"\n")
+            os.replace(temporary, path)
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}") from None
 
     def _measured(self) -> Measures:
         if self.measures is None:
@@ -179,5 +189,5 @@ def decode_task_file(data: bytes, name: str) -> TaskFile:
         if (found := msgspec.json.decode(data, type=Head).format) != FORMAT:
             raise InputError(f"{name} is a task file of version {found}; this program reads version {FORMAT}")
         return msgspec.json.decode(data, type=TaskFile)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"{name} is not a task file ({error})") from None

@@ -35,7 +35,7 @@ def encoding() -> tiktoken.Encoding:
         raise InputError("the tokenizer's vocabulary has been altered: its SHA-256 differs from o200k_base's")
     ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in data.splitlines())}
     # tiktoken's own definition (split pattern, special tokens), with its download replaced by the shipped file.
-    with mock.patch.object(openai_public, "load_tiktoken_bpe", lambda *_, **__: ranks):
+    with mock.patch.object(openai_public, "load_tiktoken_bpe", return_value=ranks):
         return tiktoken.Encoding(**openai_public.o200k_base())
 
 

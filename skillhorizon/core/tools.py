@@ -27,11 +27,6 @@ Int = Annotated[int, Meta(ge=-(2**53) + 1, le=2**53 - 1)]
 Cursor = Annotated[str, Meta(pattern="^p[0-9]{1,8}$", description="next_cursor of the page before.")]
 
 
-def described(kind: Any, description: str) -> Any:
-    """The type with another description, for one argument: ``described(Id, "A source.")``."""
-    return Annotated[kind, Meta(description=description)]
-
-
 class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of structured arguments nested in a tool's own: unknown fields are refused."""
 

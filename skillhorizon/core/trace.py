@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,6 +19,9 @@ from skillhorizon.core import tokens
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.gateway import Event
 from skillhorizon.core.serial import digest, short_digest
+
+if TYPE_CHECKING:
+    import pandas as pd  # heavy, and loaded by Arrow where a frame is asked for
 
 _REF = re.compile(rb'"([a-z]+-[0-9a-z]{5}(?:-[0-9]+)?@[0-9]+)"')
 
@@ -96,7 +98,10 @@ TABLES: dict[str, pa.Schema] = {
 
 
 class Trace:
-    """The events of one run, in order. Tokens and digests are computed when first asked for."""
+    """The events of one run, in order. Tokens and digests are computed when first asked for.
+
+    ``known_refs`` are the artifacts of the run; without them every well-formed reference counts as one.
+    """
 
     def __init__(self, raw: Sequence[Event], run_id: str = "", known_refs: Mapping[str, Any] | None = None) -> None:
         self.raw = raw
@@ -139,7 +144,8 @@ class Trace:
     @cached_property
     def events(self) -> pd.DataFrame:
         """One row per attempted call, columns ``EVENT_COLUMNS``."""
-        return self.table().to_pandas()
+        frame: pd.DataFrame = self.table().to_pandas()
+        return frame
 
     def table(self) -> pa.Table:
         columns: dict[str, Any] = {
@@ -148,25 +154,34 @@ class Trace:
         columns["run_id"] = [self.run_id] * len(self.raw)
         columns["call_tokens"] = self.call_tokens
         columns["observation_tokens"] = self.observation_tokens
-        columns["consumed"] = [self._consumed(e) for e in self.raw]
+        columns["consumed"] = self._consumed()
         columns["observation_digest"] = [short_digest(e.observation) for e in self.raw]
         return pa.table({name: columns[name] for name in EVENT_COLUMNS}, schema=TABLES["events"])
 
-    def _consumed(self, event: Event) -> list[str]:
-        """References to existing artifacts in an operation's arguments, in order of first appearance."""
-        if event.kind != "business":
-            return []
-        found = dict.fromkeys(ref.decode() for ref in _REF.findall(event.call))
-        return [ref for ref in found if self._known is None or ref in self._known]
+    def _consumed(self) -> list[list[str]]:
+        """Of each operation, the references in its arguments to artifacts that existed then, as they first appear."""
+        consumed = []
+        later = {ref for e in self.raw for ref in e.produced}
+        for event in self.raw:
+            found = dict.fromkeys(ref.decode() for ref in _REF.findall(event.call)) if event.kind == "business" else {}
+            consumed.append([ref for ref in found if (self._known is None or ref in self._known) and ref not in later])
+            later.difference_update(event.produced)
+        return consumed
 
 
 def write(folder: Path, tables: Mapping[str, pa.Table | Iterable[Mapping[str, Any]]]) -> None:
     """Write trace tables as Parquet, each through a temporary file, so that a killed writer leaves the old one."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in tables.items():
-        schema = TABLES[name]
-        table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist([dict(r) for r in rows], schema=schema)
+        table = rows if isinstance(rows, pa.Table) else _table(name, [dict(r) for r in rows])
         write_parquet(table, folder / f"{name}.parquet")
+
+
+def _table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    schema = TABLES[name]
+    if unknown := {column for row in rows for column in row} - set(schema.names):
+        raise ValueError(f"the table {name} has no column {', '.join(sorted(unknown))}")
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
@@ -182,4 +197,5 @@ def read(folder: Path, table: str) -> pd.DataFrame:
     path = folder / f"{table}.parquet"
     if not path.is_file():
         raise InputError(f"no trace table at {path}")
-    return pq.read_table(path).to_pandas()
+    frame: pd.DataFrame = pq.read_table(path).to_pandas()
+    return frame

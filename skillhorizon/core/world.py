@@ -7,8 +7,8 @@ tuples, strings, integers), so a world opens by copying dictionaries and an obse
 from __future__ import annotations
 
 from bisect import insort
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import heappop, heappush
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
@@ -20,6 +20,7 @@ from skillhorizon.core.ledger import Ledger
 from skillhorizon.core.serial import canonical, digest
 
 CURRENT, SUPERSEDED, STALE, WITHDRAWN = "current", "superseded", "stale", "withdrawn"
+_OWN_TABLES = {"artifacts", "notices", "progress", "ledgers"}
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -105,6 +106,8 @@ class World:
         brief: Mapping[str, Any] | None = None,
         seed_tables: Mapping[str, Mapping[str, Record]] | None = None,
     ) -> None:
+        if taken := _OWN_TABLES & tables.keys():
+            raise ValueError(f"{', '.join(sorted(taken))} are the core's own tables")
         self.tables: dict[str, dict[str, Any]] = {name: dict(rows) for name, rows in tables.items()}
         self.seed_tables = seed_tables or {}
         self.brief = dict(brief or {})
@@ -117,7 +120,8 @@ class World:
         self.clock = 0
         self.skill_runs = 0
         self._pending = list(updates)
-        self._readers: dict[str, dict[str, None]] = {}
+        self._readers: dict[str, dict[str, int]] = {}
+        """key -> references of its readers -> their place in the order of publication"""
         self._reads: dict[str, tuple[str, ...]] = {}
         self._listed: dict[tuple[str, str], list[tuple[str, int]]] = {}
         self._digests: dict[str, str] = {}
@@ -162,8 +166,8 @@ class World:
         self._digests.pop(table, None)
 
     def amend(self, table: str, key: str, **changes: Any) -> Any:
-        """Replace fields of a record and return the new record."""
-        record = replace(self.tables[table][key], **changes)
+        """Replace fields of a record and return the new record, which from now on hides a shared seed record."""
+        record = replace(self.get(table, key), **changes)
         self.put(table, key, record)
         return record
 
@@ -207,7 +211,7 @@ class World:
         self._store(artifact)
         self._reads[artifact.ref] = keys
         for key in keys:
-            self._readers.setdefault(key, {})[artifact.ref] = None
+            self._readers.setdefault(key, {})[artifact.ref] = len(self.artifacts)
         for name in (("kind", kind), ("subject", subject), ("all", "")):
             insort(self._listed.setdefault(name, []), (identity, artifact.version))
         self.published.append(artifact.ref)
@@ -223,19 +227,31 @@ class World:
     def changed(self, *keys: str, cause: str) -> None:
         """Something that artifacts may have read is different now: ask each reader, and on down the graph.
 
-        Becoming stale spreads to the readers of the artifact, and so does becoming valid again.
+        Becoming stale spreads to the readers of the artifact, and so does becoming valid again. Readers are asked in
+        the order of their publication, so each is asked once, after everything that it consumed has settled.
         """
-        queue = deque(keys)
-        while queue:
-            for ref in list(self._readers.get(queue.popleft(), ())):
-                artifact = self.artifacts[ref]
-                why = self.staleness(artifact, cause)
-                if (why is None) == (artifact.status == CURRENT):
-                    continue
-                artifact = self._restate(artifact, CURRENT if why is None else STALE, why)
-                if why is not None:
-                    self.voided.append(artifact)
-                queue.append(artifact.id)
+        waiting: list[tuple[int, str]] = []
+        known: set[str] = set()
+
+        def wait(key: str) -> None:
+            for ref, place in self._readers.get(key, {}).items():
+                if ref not in known:
+                    known.add(ref)
+                    heappush(waiting, (place, ref))
+
+        for key in keys:
+            wait(key)
+        while waiting:
+            _, ref = heappop(waiting)
+            known.remove(ref)
+            artifact = self.artifacts[ref]
+            why = self.staleness(artifact, cause)
+            if (why is None) == (artifact.status == CURRENT):
+                continue
+            artifact = self._restate(artifact, CURRENT if why is None else STALE, why)
+            if why is not None:
+                self.voided.append(artifact)
+            wait(artifact.id)
 
     def staleness(self, artifact: Artifact, cause: str) -> str | None:
         """The environment's rule: why the artifact is no longer supported, or None while it is.
@@ -328,7 +344,7 @@ class World:
         for name, rows in tables.items():
             if name not in self._digests:
                 self._digests[name] = digest(canonical(rows))
-        ledgers = {name: ledger.entries() for name, ledger in self.ledgers.items()}
+        ledgers = {name: (ledger.capacity, ledger.entries()) for name, ledger in self.ledgers.items()}
         return {name: self._digests[name] for name in tables} | {"ledgers": digest(ledgers)}
 
     def state_digest(self) -> str:

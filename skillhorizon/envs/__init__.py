@@ -19,7 +19,12 @@ def names() -> tuple[str, ...]:
 @cache
 def load(name: str) -> Environment:
     """The environment; raises ``InputError`` for an unknown name."""
+    environment: Environment = import_module(f"{__name__}.{folder(name).name}").ENVIRONMENT
+    return environment
+
+
+def folder(name: str) -> Path:
+    """Where the environment lies; raises ``InputError`` for an unknown name."""
     if name not in names():
         raise InputError(f"unknown environment {name!r}; the environments are {', '.join(names())}")
-    environment: Environment = import_module(f"{__name__}.{name}").ENVIRONMENT
-    return environment
+    return Path(__file__).parent / name

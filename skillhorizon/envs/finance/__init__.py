@@ -5,7 +5,7 @@ from skillhorizon.core.skills import SkillLibrary
 from skillhorizon.core.task import TaskConfig
 from skillhorizon.core.tools import toolbox
 from skillhorizon.envs.finance import tools
-from skillhorizon.envs.finance.build import FAMILIES, STAGES, build, configurations
+from skillhorizon.envs.finance.build import FAMILIES, build, configurations
 from skillhorizon.envs.finance.goals import scoring
 from skillhorizon.envs.finance.policy import FinancePolicy, confusions
 from skillhorizon.envs.finance.world import SKILLS, FinanceWorld

@@ -37,7 +37,6 @@ from skillhorizon.envs.finance.world import (
     Source,
     SourceRecords,
     Stage,
-    account_of,
     admitted_classes,
     head,
 )
@@ -75,8 +74,12 @@ VARIANTS: dict[tuple[str, str], Draws] = {
     ("heterogeneous-integration", "identity-supersession"): Draws((3, 5), ("supersession", "correction"), chain=3),
     ("heterogeneous-integration", "revision-conflicts"): Draws((3, 5), ("correction",), revisions=4, latest=0.8),
     ("receivables-reconciliation", "short-over"): Draws((2, 3), ("paid amount",), exact=0.2),
-    ("receivables-reconciliation", "credit-evidence"): Draws((2, 4), ("late approval",), credits=0.9, reissues=0.35, decoys=0.7),
-    ("receivables-reconciliation", "split-settlement"): Draws((3, 4), ("paid amount", "late approval"), carried=2, visits=3),
+    ("receivables-reconciliation", "credit-evidence"): Draws(
+        (2, 4), ("late approval",), credits=0.9, reissues=0.35, decoys=0.7
+    ),
+    ("receivables-reconciliation", "split-settlement"): Draws(
+        (3, 4), ("paid amount", "late approval"), carried=2, visits=3
+    ),
     ("release-maintenance", "evidence-renewal"): Draws((1, 2), ("newer document",)),
     ("release-maintenance", "evidence-withdrawal"): Draws((2, 2), ("withdrawal",), decoys=0.8),
     ("release-maintenance", "carried-components"): Draws((2, 3), ("newer document", "withdrawal"), carried=2, visits=3),
@@ -248,7 +251,7 @@ class Builder:
         for n in range(count):
             stage = restated[n] if n < 2 else rng.randint(1, self.T)
             obligation_id = self.ids.new("obg", n)
-            basis = "current" if n % 2 else "as_first_published"
+            basis: Any = "current" if n % 2 else "as_first_published"
             kind = _OBLIGATION_KINDS[n % len(_OBLIGATION_KINDS)]
             self.put("obligations", obligation_id, Obligation(obligation_id, kind, self.stage_ids[stage - 1], basis))
         return count
@@ -366,7 +369,14 @@ class Integration(Builder):
                 self.final[name, m] = previous
 
     def _add_map(
-        self, name: str, key: Any, begin: str, end: str, before: str | None, releaser: str | None, entries: dict[str, str]
+        self,
+        name: str,
+        key: Any,
+        begin: str,
+        end: str,
+        before: str | None,
+        releaser: str | None,
+        entries: dict[str, str],
     ) -> str:
         map_id = self.ids.new("map", *key)
         self.put("identity_maps", map_id, IdentityMap(map_id, name, begin, end, before, releaser))
@@ -507,7 +517,9 @@ class Carried(Builder):
         count = rng.randint(*self.draws.items)
         decoy = (k, lane) == (DECOY_STAGE, DECOY_LANE)
         carried = open_ones[-self.draws.carried :][: count - 1 if decoy else count]
-        held = carried + [self.new_object(k, lane, n, rng, decoy and n == count - 1) for n in range(len(carried), count)]
+        held = carried + [
+            self.new_object(k, lane, n, rng, decoy and n == count - 1) for n in range(len(carried), count)
+        ]
         for o in held:
             for before in self.visits.setdefault(o, []):
                 self.need(self.source_ids[k, lane], f"package:{self.source_ids[before]}", "quantity")
@@ -557,7 +569,9 @@ class Receivables(Carried):
         if not decoy and rng.random() < d.credits:
             for c in range(rng.randint(1, 2)):
                 approved = booking - rng.randint(0, 2)
-                note = self._note(rng.choice((invoice_id, reissue or invoice_id)), (k, lane, n, c), rng, "approved", approved)
+                note = self._note(
+                    rng.choice((invoice_id, reissue or invoice_id)), (k, lane, n, c), rng, "approved", approved
+                )
                 credited += note.amount_minor
         if not decoy and rng.random() < d.decoys:
             kind = rng.choice(("draft", "void", "approved"))
@@ -656,7 +670,13 @@ class Maintenance(Carried):
         return component_id
 
     def _document(
-        self, component: str, class_: str, issued: int, amount: int, status: str = "valid", supersedes: str | None = None
+        self,
+        component: str,
+        class_: str,
+        issued: int,
+        amount: int,
+        status: str = "valid",
+        supersedes: str | None = None,
     ) -> Evidence:
         seq = self.seqs[component] = self.seqs.get(component, 0) + 1
         document_id = self.ids.new("doc", component, seq)
@@ -677,7 +697,9 @@ class Maintenance(Carried):
             if struck or equal_effect or rng.random() < 0.85:
                 before = None
                 if rng.random() < 0.5:
-                    before = self._document(component, rng.choice(admitted), booking - 1, amount - rng.randint(100, 900))
+                    before = self._document(
+                        component, rng.choice(admitted), booking - 1, amount - rng.randint(100, 900)
+                    )
                 replaced = before.document_id if before and rng.random() < 0.5 else None
                 self._document(component, rng.choice(admitted), booking, amount, supersedes=replaced)
             if equal_effect:
@@ -685,7 +707,9 @@ class Maintenance(Carried):
             for kind in ("memo", "withdrawn", "later", "class"):
                 if rng.random() < self.draws.decoys / 2:
                     value = amount + rng.choice((-1, 1)) * rng.randint(200, 5_000)
-                    chosen = "memo" if kind == "memo" else rng.choice(others if kind == "class" and others else admitted)
+                    chosen = (
+                        "memo" if kind == "memo" else rng.choice(others if kind == "class" and others else admitted)
+                    )
                     issued = booking + 1 if kind == "later" else booking
                     self._document(component, chosen, issued, value, "withdrawn" if kind == "withdrawn" else "valid")
         pack = tuple(PackEntry(component, n) for n, component in enumerate(held, 1))
@@ -706,7 +730,10 @@ class Maintenance(Carried):
             such = [
                 d
                 for d in self.tables["evidence"].values()
-                if d.component == component and d.status == "valid" and d.class_ in admitted and d.issued <= month(booking)
+                if d.component == component
+                and d.status == "valid"
+                and d.class_ in admitted
+                and d.issued <= month(booking)
             ]
             replaced = {d.supersedes for d in such}
             decisive = max((d for d in such if d.document_id not in replaced), key=lambda d: (d.issued, d.seq))
@@ -718,6 +745,8 @@ class Maintenance(Carried):
             puts.append(self._amend("evidence", document.document_id, document))
             subjects += [component, document.document_id]
         verb = "was withdrawn" if kind == "withdrawal" else "was issued"
-        text = " ".join(f"Document {d} on component {c} {verb}." for c, d in zip(subjects[::2], subjects[1::2], strict=True))
+        text = " ".join(
+            f"Document {d} on component {c} {verb}." for c, d in zip(subjects[::2], subjects[1::2], strict=True)
+        )
         keys = tuple(f"evidence:{c}" for c in subjects[::2])
         return Amendment(kind.replace(" ", "_"), tuple(subjects), text, tuple(puts), keys)

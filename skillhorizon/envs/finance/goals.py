@@ -10,8 +10,6 @@ from skillhorizon.envs.finance.world import Closure, FinanceWorld
 scoring = Scoring("package", lambda goal: goal.packages)
 
 
-
-
 @scoring.local(idle=False)
 def bindings(world: FinanceWorld, goal: FinanceGoal, source_id: str) -> Reason:
     """The newest detail selected rightly when it was accepted, and is not stale."""

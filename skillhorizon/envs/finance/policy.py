@@ -6,10 +6,12 @@ After a notice the packages that used what changed are looked at again, and only
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from skillhorizon.core.policy import Call, Confusion, Job, Memory, Steps, ask, ask_all, run_script
+from skillhorizon.envs.finance.world import Contract, Row, account_of, allocation, minor_of
 
 _COMMON_SKILLS = (
     "aggregate-source",
@@ -45,7 +47,7 @@ class FinancePolicy:
         self.predecessors: dict[str, set[str]] = {}
         self.users: dict[str, dict[str, None]] = {}
         """identity source, invoice or component -> sources that used it"""
-        self.views: dict[str, list[str]] = {}
+        self.views: dict[str, list[dict[str, str]]] = {}
         self.closure: dict[str, str] = {}
         """stage -> its closure, while current"""
         self.publications: dict[str, list[str]] = {}
@@ -72,16 +74,16 @@ class FinancePolicy:
             sources = self.memory.get(("sources", stage_id))
             if sources is None:
                 everything_closed = False
-                yield Job(f"survey:{stage_id}", lambda stage_id=stage_id: self._survey(stage_id))
+                yield Job(f"survey:{stage_id}", partial(self._survey, stage_id))
                 continue
             due = [s["source_id"] for s in sources if s["source_id"] in self.due]
             for source_id in due:
                 if self._package_ready(source_id, before):
-                    yield Job(f"package:{source_id}", lambda s=source_id: self._package(s))
+                    yield Job(f"package:{source_id}", partial(self._package, source_id))
             if stage_id not in self.closure:
                 everything_closed = False
                 if not due and (before is None or before["stage_id"] in self.closure):
-                    yield Job(f"closure:{stage_id}", lambda stage=stage: self._close(stage))
+                    yield Job(f"closure:{stage_id}", partial(self._close, stage))
         if everything_closed and not self.due and not self.delivered and self.stages:
             yield Job("release", self._deliver)
 
@@ -131,15 +133,13 @@ class FinancePolicy:
             if skill not in self.skills_read:
                 self.skills_read.add(skill)
                 yield from ask("read_skill_file", skill=skill)
-        made = yield from {
-            "integration": self._normalize,
-            "receivables": self._allocate,
-            "maintenance": self._adjust,
-        }[source["kind"]](source, module)
+        make = {"integration": self._normalize, "receivables": self._allocate, "maintenance": self._adjust}
+        made = yield from make[source["kind"]](source, module)
         if made is None:
             return
-        detail, postings = made
-        output = yield from run_script("aggregate-source", "aggregate", {"postings": postings}, module=module, goal=module)
+        detail = made["detail"]
+        arguments = {"postings": made["postings"]}
+        output = yield from run_script("aggregate-source", "aggregate", arguments, module=module, goal=module)
         totals = output["totals"]
         answer = yield from ask(
             "submit_aggregate", module=module, goal=module, source_id=source_id, detail=detail, totals=totals
@@ -176,20 +176,21 @@ class FinancePolicy:
             view = {"ref": answer["historical_view"], "aggregate": aggregate}
             self.views.setdefault(source_id, []).append(view)
 
-    def _submitted(self, source: dict[str, Any], answer: dict[str, Any]) -> str:
-        detail: str = answer["detail"]
-        self.owner[detail] = source["source_id"]
+    def _submitted(self, source: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+        self.owner[answer["detail"]] = source["source_id"]
         self.aggregate.pop(source["source_id"], None)
         self._void(answer["invalidated"])
         self.due[source["source_id"]] = None
-        return detail
+        return answer
 
-    def _normalize(self, source: dict[str, Any], module: str) -> Steps[tuple[str, list[dict[str, Any]]]]:
+    def _normalize(self, source: dict[str, Any], module: str) -> Steps[dict[str, Any]]:
         source_id, form, identity = source["source_id"], source["format"], source["identity_source"]
         period = source["booking_period"]
         self.users.setdefault(identity, {})[source_id] = None
         columns, rows = yield from self._rows(source_id, module)
-        contracts = yield from self.memory.lookup(("contracts", form), ask_all("list_contracts", module=module, format=form))
+        contracts = yield from self.memory.lookup(
+            ("contracts", form), ask_all("list_contracts", module=module, format=form)
+        )
         contract = next(c for c in contracts if c["effective_from"] <= period <= c["effective_to"])
         maps = yield from self.memory.lookup(
             ("maps", identity), ask_all("list_identity_maps", module=module, identity_source_id=identity)
@@ -224,8 +225,7 @@ class FinancePolicy:
             conflict_policy=source["conflict_policy"],
             items=output["items"],
         )
-        postings = [{"entity": item["entity"], "minor": item["minor"]} for item in output["items"]]
-        return self._submitted(source, answer), postings
+        return self._submitted(source, answer)
 
     def _rows(self, source_id: str, module: str) -> Steps[tuple[list[str], list[list[Any]]]]:
         page = yield from ask("list_records", module=module, source_id=source_id)
@@ -233,11 +233,13 @@ class FinancePolicy:
         while page["next_cursor"]:
             page = yield from ask("list_records", module=module, source_id=source_id, cursor=page["next_cursor"])
             rows += page["items"]
+        self.memory.keep(("records", source_id), [dict(zip(columns, row, strict=True)) for row in rows])
         return columns, rows
 
-    def _allocate(self, source: dict[str, Any], module: str) -> Steps[tuple[str, list[dict[str, Any]]] | None]:
+    def _allocate(self, source: dict[str, Any], module: str) -> Steps[dict[str, Any] | None]:
         source_id, period = source["source_id"], source["booking_period"]
         lines = yield from ask_all("list_records", module=module, source_id=source_id)
+        self.memory.keep(("records", source_id), lines)
         named = sorted({line["reference"] for line in lines})
         found = yield from ask_all("list_invoices", module=module, invoice_ids=named)
         invoices = {invoice["invoice_id"]: invoice for invoice in found}
@@ -256,6 +258,10 @@ class FinancePolicy:
         if unknown:
             more = yield from ask_all("list_invoices", module=module, invoice_ids=unknown)
             families |= {other["invoice_id"]: other["reissue_of"] or other["invoice_id"] for other in more}
+        for invoice_id in cited:
+            self.memory.keep(("invoice", invoice_id), invoices[invoice_id])
+            related = [n for n in notes if families[n["invoice"]] == invoice_id]
+            self.memory.keep(("notes", invoice_id), related)
         for note in notes:
             if note["status"] == "approved" and note["approved"] <= period:
                 about[families[note["invoice"]]].append(note)
@@ -289,14 +295,9 @@ class FinancePolicy:
             revision=source["revision"],
             items=output["items"],
         )
-        postings = []
-        for item in output["items"]:
-            customer = invoices[item["invoice"]]["customer"]
-            postings.append({"entity": customer, "minor": -(item["applied"] + item["writeoff"])})
-            postings.append({"entity": self.brief["suspense_entity"], "minor": -item["unapplied"]})
-        return self._submitted(source, answer), postings
+        return self._submitted(source, answer)
 
-    def _adjust(self, source: dict[str, Any], module: str) -> Steps[tuple[str, list[dict[str, Any]]] | None]:
+    def _adjust(self, source: dict[str, Any], module: str) -> Steps[dict[str, Any] | None]:
         source_id, period = source["source_id"], source["booking_period"]
         if "class table" not in self.memory:
             path = "references/component-classes.csv"
@@ -314,6 +315,8 @@ class FinancePolicy:
         documents = yield from ask_all("list_evidence", module=module, component_ids=names)
         chosen: dict[str, dict[str, Any]] = {}
         for name in names:
+            self.memory.keep(("component", name), components[name])
+            self.memory.keep(("documents", name), [d for d in documents if d["component"] == name])
             such = [
                 d
                 for d in documents
@@ -351,8 +354,7 @@ class FinancePolicy:
             revision=source["revision"],
             items=output["items"],
         )
-        postings = [{"entity": item["entity"], "minor": item["minor"]} for item in output["items"]]
-        return self._submitted(source, answer), postings
+        return self._submitted(source, answer)
 
     def _earlier(self, other: str, source_id: str) -> bool:
         return other in self.place and self.place[other] < self.place[source_id]
@@ -392,7 +394,7 @@ class FinancePolicy:
             closing=output["closing"],
         )
         closure = answer["closure"]
-        self.memory.keep(("closing", closure), output["closing"])
+        self.memory.keep(("closing", closure), answer["closing"])
         self._void(answer["invalidated"])
         reviewer = self._reviewer(stage, answer["gross_minor"])
         answer = yield from ask("review_stage", module=module, goal=goal, closure=closure, reviewer_id=reviewer)
@@ -450,6 +452,7 @@ class FinancePolicy:
         obligations = yield from ask_all("list_obligations", module="release")
         stages = yield from ask_all("list_stages", module="release")
         latest = {s["stage_id"]: s["publications"] for s in stages}
+        self.memory.keep("publications", latest)
         reviewer = self._first_reviewer({stages[-1]["reviewer"]}, None)
         answer = yield from ask(
             "review_release",
@@ -474,6 +477,171 @@ class FinancePolicy:
         self.delivered = True
 
 
+# -- plausible mistakes ----------------------------------------------------------------------------------------------
+
+
 def confusions(call: Call, memory: Memory) -> list[Confusion]:
-    """Plausible wrong alternatives of a consequential call, from what has been observed."""
-    return []
+    """Plausible wrong alternatives of a consequential call, from what has been observed; each is well typed.
+
+    Amounts follow from the wrong choice, as they would for someone who made it. Some are refused at once, most are
+    accepted and only a later operation or the final score finds them.
+    """
+    make = _MISTAKES.get(call.tool)
+    if make is None:
+        return []
+    found = []
+    for kind, changes in make(call.arguments, memory):
+        arguments = {**call.arguments, **changes}
+        if arguments != call.arguments:
+            found.append(Confusion(kind, Call(call.tool, arguments, call.module, call.goal)))
+    return found
+
+
+Mistakes = Iterator[tuple[str, dict[str, Any]]]
+
+
+def _wrong_normalizations(given: dict[str, Any], memory: Memory) -> Mistakes:
+    source = memory.get(("source", given["source_id"]))
+    rows = [Row(**row) for row in memory.get(("records", given["source_id"]), [])]
+    contracts = [Contract(**c) for c in memory.get(("contracts", source["format"]), [])]
+    entries = {e["account"]: e["entity"] for e in memory.get(("entries", given["identity_map_id"]), [])}
+    contract = next((c for c in contracts if c.contract_id == given["contract_id"]), None)
+    if contract is None or not rows or not entries:
+        return
+
+    def items(chosen: list[Row], terms: Contract) -> list[dict[str, Any]] | None:
+        made = []
+        for row in chosen:
+            minor, entity = minor_of(row.amount, terms), entries.get(account_of(row, terms))
+            if minor is None or entity is None:
+                return None
+            made.append({"order": row.order, "row": row.row, "entity": entity, "minor": minor})
+        return made
+
+    by_label = {row.row: row for row in rows}
+    chosen = [by_label[item["row"]] for item in given["items"]]
+    for other in contracts:
+        if other.contract_id != contract.contract_id and (made := items(chosen, other)):
+            yield "contract_of_another_period", {"contract_id": other.contract_id, "items": made}
+    for other_map in memory.get(("maps", given["identity_source_id"]), []):
+        yield "map_of_another_range", {"identity_map_id": other_map["map_id"]}
+    for kind in ("metadata", "correction", "sale"):
+        swapped = [
+            next((r for r in rows if r.order == row.order and r.kind == kind and r != row), row) for row in chosen
+        ]
+        if made := items(swapped, contract):
+            yield f"{kind}_row_taken", {"items": made}
+    taken = {row.order for row in chosen}
+    withdrawn = [r for r in rows if r.order not in taken and r.kind == "sale"]
+    if withdrawn and (made := items([*chosen, withdrawn[0]], contract)):
+        yield "withdrawn_order_taken", {"items": made}
+    if len(given["items"]) > 1:
+        yield "page_skipped", {"items": given["items"][:-1]}
+
+
+def _with_item(items: list[dict[str, Any]], index: int, **changes: Any) -> dict[str, Any]:
+    return {"items": [*items[:index], {**items[index], **changes}, *items[index + 1 :]]}
+
+
+def _settled(invoice: dict[str, Any], paid: int, credits: list[dict[str, Any]], prior: int) -> dict[str, Any]:
+    owed = max(0, invoice["amount_minor"] - sum(c["amount_minor"] for c in credits) - prior)
+    applied, writeoff, unapplied = allocation(paid, owed, invoice["tolerance_minor"])
+    names = sorted(c["credit_id"] for c in credits)
+    return {"credits": names, "applied": applied, "writeoff": writeoff, "unapplied": unapplied}
+
+
+def _wrong_allocations(given: dict[str, Any], memory: Memory) -> Mistakes:
+    lines = {line["line"]: line for line in memory.get(("records", given["source_id"]), [])}
+    items = given["items"]
+    for index, item in enumerate(items):
+        invoice = memory.get(("invoice", item["invoice"]))
+        if invoice is None or item["line"] not in lines:
+            continue
+        line = lines[item["line"]]
+        paid = line["paid_minor"]
+        prior = sum(a["minor"] for a in invoice["applications"] if a["source_id"] != given["source_id"])
+        notes = memory.get(("notes", item["invoice"]), [])
+        counted = [n for n in notes if n["credit_id"] in item["credits"]]
+        if (reissue := line["reference"]) != item["invoice"]:
+            own = [n for n in counted if n["invoice"] == reissue]
+            yield "reissue_cited", _with_item(items, index, invoice=reissue, **_settled(invoice, paid, own, 0))
+        for note in notes:
+            if note in counted:
+                yield (
+                    "credit_forgotten",
+                    _with_item(items, index, **_settled(invoice, paid, [n for n in counted if n != note], prior)),
+                )
+            else:
+                yield (
+                    "ineligible_note_counted",
+                    _with_item(items, index, **_settled(invoice, paid, [*counted, note], prior)),
+                )
+        if prior:
+            yield "earlier_application_forgotten", _with_item(items, index, **_settled(invoice, paid, counted, 0))
+    if len(items) > 1:
+        yield "page_skipped", {"items": items[:-1]}
+
+
+def _wrong_adjustments(given: dict[str, Any], memory: Memory) -> Mistakes:
+    items = given["items"]
+    for index, item in enumerate(items):
+        component = memory.get(("component", item["component"]))
+        documents = {d["document_id"]: d for d in memory.get(("documents", item["component"]), [])}
+        if component is None:
+            continue
+
+        right = documents.get(item["document"])
+        carrying = right["amount_minor"] - item["minor"] if right else component["carrying_minor"]
+        for document_id, other in documents.items():
+            if document_id != item["document"]:
+                yield (
+                    "undecisive_document",
+                    _with_item(items, index, document=document_id, minor=other["amount_minor"] - carrying),
+                )
+        if right and carrying != component["opening_minor"]:
+            yield (
+                "opening_for_carrying",
+                _with_item(items, index, minor=right["amount_minor"] - component["opening_minor"]),
+            )
+        if right:
+            yield "document_overlooked", _with_item(items, index, document=None, minor=0)
+
+
+def _wrong_closings(given: dict[str, Any], memory: Memory) -> Mistakes:
+    if given["deferred"]:
+        late = given["deferred"][0]
+        totals = memory.get(("totals", late), {})
+        closing = dict(given["closing"])
+        for entity, minor in totals.items():
+            closing[entity] = closing.get(entity, 0) + minor
+        yield (
+            "late_source_recognised",
+            {"current": [*given["current"], late], "deferred": given["deferred"][1:], "closing": closing},
+        )
+    if given["history"]:
+        yield "view_left_out", {"history": given["history"][:-1]}
+
+
+def _wrong_release_reviews(given: dict[str, Any], memory: Memory) -> Mistakes:
+    if given["restated"]:
+        yield "restated_stage_forgotten", {"restated": given["restated"][:-1]}
+    first = [p[0] for p in memory.get("publications", {}).values()]
+    if first:
+        yield "first_publications_listed", {"publications": first}
+
+
+def _wrong_obligations(given: dict[str, Any], memory: Memory) -> Mistakes:
+    for published in memory.get("publications", {}).values():
+        if given["publication"] in published and len(published) > 1:
+            other = published[-1] if given["publication"] == published[0] else published[0]
+            yield "other_publication", {"publication": other}
+
+
+_MISTAKES: dict[str, Callable[[dict[str, Any], Memory], Mistakes]] = {
+    "submit_normalization": _wrong_normalizations,
+    "submit_allocation": _wrong_allocations,
+    "submit_adjustment": _wrong_adjustments,
+    "close_stage": _wrong_closings,
+    "review_release": _wrong_release_reviews,
+    "release_obligation": _wrong_obligations,
+}

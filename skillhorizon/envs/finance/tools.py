@@ -8,7 +8,7 @@ from msgspec import Meta
 from msgspec.structs import asdict
 
 from skillhorizon.core.errors import Rejected
-from skillhorizon.core.tools import Arguments, Id, Int, Items, Ref, described, tool
+from skillhorizon.core.tools import Arguments, Id, Int, Items, Ref, tool
 from skillhorizon.core.world import CURRENT, Artifact
 from skillhorizon.envs.finance.world import (
     Aggregate,
@@ -40,8 +40,9 @@ from skillhorizon.envs.finance.world import (
     totals_of,
 )
 
-SourceId = described(Id, "A source's id.")
-StageId = described(Id, "A stage's id.")
+SourceId = Annotated[Id, Meta(description="A source's id.")]
+StageId = Annotated[Id, Meta(description="A stage's id.")]
+FormatId = Annotated[Id, Meta(description="A source's format.")]
 Revision = Annotated[int, Meta(ge=1, le=1_000_000, description="The revision of the source that you worked on.")]
 Amounts = Annotated[dict[Id, Int], Meta(max_length=64, description="Entity -> minor units.")]
 Ids = Annotated[list[Id], Meta(min_length=1, max_length=24)]
@@ -147,7 +148,7 @@ def list_records(world: FinanceWorld, source_id: SourceId) -> Items:
 
 
 @tool("query", page=10, order="effective_from")
-def list_contracts(world: FinanceWorld, format: described(Id, "A source's format.")) -> Items:  # type: ignore[valid-type]
+def list_contracts(world: FinanceWorld, format: FormatId) -> Items:
     """List the contracts of a format: effective range, account column, scale exponent, sign."""
     world.get("formats", format)
     return Items(world.contracts_of[format])
@@ -170,9 +171,7 @@ def list_map_entries(
     _released_map(world, map_id)
     entries = world.tables["map_entries"][map_id].entries
     wanted = None if accounts is None else set(accounts)
-    return Items(
-        [e for e in entries if wanted is None or e[0] in wanted], lambda e: {"account": e[0], "entity": e[1]}
-    )
+    return Items([e for e in entries if wanted is None or e[0] in wanted], lambda e: {"account": e[0], "entity": e[1]})
 
 
 @tool("query", page=8, order="id")
@@ -215,9 +214,7 @@ def list_components(world: FinanceWorld, component_ids: Ids) -> Items:
             "opening_minor": component.opening_minor,
             "carrying_minor": world.carrying(component),
             "pack_sources": component.pack_sources,
-            "entries": [
-                {"source_id": s, "minor": entries[s]} for s in sorted(entries, key=world.place.__getitem__)
-            ],
+            "entries": [{"source_id": s, "minor": entries[s]} for s in sorted(entries, key=world.place.__getitem__)],
         }
 
     return Items(rows, render)
@@ -273,8 +270,17 @@ def _answer(world: FinanceWorld, name: str, artifact: Artifact, **more: Any) -> 
 
 
 def _detail(
-    world: FinanceWorld, kind: str, source: Source, content: Detail, inputs: list[str], basis: DetailBasis, reads: list[str]
+    world: FinanceWorld,
+    kind: str,
+    source: Source,
+    content: Detail,
+    inputs: list[str],
+    postings: list[tuple[str, int]],
+    basis: tuple[bool, dict[str, Any], bool],
+    reads: list[str],
 ) -> dict[str, Any]:
+    """Publish the detail of a source; the answer lists its postings, from which the aggregate follows."""
+    right, values, authority_cited = basis
     goal = f"package:{source.source_id}"
     artifact = world.publish(
         kind,
@@ -282,11 +288,11 @@ def _detail(
         content,
         inputs,
         reads=[f"records:{source.source_id}", *reads],
-        basis=basis,
+        basis=DetailBasis(right, totals_of(postings), values, authority_cited),
         goal=goal,
         module=goal,
     )
-    return _answer(world, "detail", artifact, items=len(content.items))
+    return _answer(world, "detail", artifact, postings=[{"entity": e, "minor": m} for e, m in postings])
 
 
 @tool("business", refusals=("not_released", "unsupported_item"), checks=False)
@@ -337,15 +343,11 @@ def submit_normalization(
         and conflict_policy == source.conflict_policy
         and contract == world.contract_for(source)
     )
-    basis = DetailBasis(
-        right,
-        totals_of((item.entity, item.minor) for item in items),
-        world.normalization_values(content, authority_cited),
-        authority_cited,
-    )
+    basis = (right, world.normalization_values(content, authority_cited), authority_cited)
+    postings = [(item.entity, item.minor) for item in items]
     inputs = [f"{source_id}@{revision}", f"{contract_id}@1", f"{identity_map_id}@1"]
     reads = [f"maps:{identity_source_id}"] if authority_cited else []
-    return _detail(world, "normalization", source, content, inputs, basis, reads)
+    return _detail(world, "normalization", source, content, inputs, postings, basis, reads)
 
 
 @tool("business", refusals=("missing_predecessor", "unsupported_item"), checks=False)
@@ -396,7 +398,7 @@ def submit_allocation(
             and sorted(item.credits) == [c.credit_id for c in counted]
         )
     content = Detail(source_id, revision, {}, tuple(items))
-    basis = DetailBasis(right, totals_of(postings), world.allocation_values(source, content))
+    basis = (right, world.allocation_values(source, content), False)
     touched = set(applied) | _cited_before(world, source, "invoice")
     inputs = [f"{source_id}@{revision}", *_earlier(world, source_id, *(i.payment_sources for i in invoices.values()))]
     reads = [key for i in invoices for key in (f"credits:{i}", f"applications:{i}")]
@@ -404,7 +406,7 @@ def submit_allocation(
         world.applied.setdefault(invoice_id, {}).pop(source_id, None)
         if invoice_id in applied:
             world.applied[invoice_id][source_id] = applied[invoice_id]
-    answer = _detail(world, "allocation", source, content, inputs, basis, reads)
+    answer = _detail(world, "allocation", source, content, inputs, postings, basis, reads)
     world.changed(*(f"applications:{i}" for i in sorted(touched)), cause=f"{source_id} was allocated anew")
     return {**answer, "invalidated": world.invalidated}
 
@@ -437,13 +439,14 @@ def submit_adjustment(
                 raise _unsupported(f"{item.document} is no document on {item.component}", document_id=item.document)
             minor = document.amount_minor - world.carrying(component, source_id)
         if (component.entity, minor) != (item.entity, item.minor):
-            raise _unsupported(f"the adjustment of {item.component} does not follow from what it cites", component_id=item.component)
+            raise _unsupported(
+                f"the adjustment of {item.component} does not follow from what it cites", component_id=item.component
+            )
         decisive = world.authoritative(component, source.booking_period)
         right = right and item.document == (decisive and decisive.document_id)
     content = Detail(source_id, revision, {}, tuple(items))
-    basis = DetailBasis(
-        right, totals_of((item.entity, item.minor) for item in items), world.adjustment_values(source, content)
-    )
+    basis = (right, world.adjustment_values(source, content), False)
+    postings = [(item.entity, item.minor) for item in items]
     minors = {item.component: item.minor for item in items}
     touched = set(minors) | _cited_before(world, source, "component")
     inputs = [f"{source_id}@{revision}", *_earlier(world, source_id, *(c.pack_sources for c in components.values()))]
@@ -452,7 +455,7 @@ def submit_adjustment(
         world.adjusted.setdefault(component_id, {}).pop(source_id, None)
         if component_id in minors:
             world.adjusted[component_id][source_id] = minors[component_id]
-    answer = _detail(world, "adjustment", source, content, inputs, basis, reads)
+    answer = _detail(world, "adjustment", source, content, inputs, postings, basis, reads)
     world.changed(*(f"entries:{c}" for c in sorted(touched)), cause=f"{source_id} was adjusted anew")
     return {**answer, "invalidated": world.invalidated}
 
@@ -551,7 +554,7 @@ def close_stage(
     inputs = [*([preceding] if preceding else []), *current, *deferred, *history]
     goal = f"stage:{stage_id}"
     artifact = world.publish("closure", stage_id, content, inputs, goal=goal, module=f"closure:{stage_id}")
-    return _answer(world, "closure", artifact, gross_minor=gross)
+    return _answer(world, "closure", artifact, closing=balance, gross_minor=gross)
 
 
 def _reviewer(world: FinanceWorld, reviewer_id: str, gross: int | None, barred: list[str]) -> None:
@@ -642,7 +645,9 @@ def review_release(
         if not published or published[-1].content.closure != closure.ref:
             raise Rejected("release_open", f"the closure of {stage.stage_id} is not published", stage_id=stage.stage_id)
         if published[-1].ref not in listed:
-            raise Rejected("release_open", f"the latest publication of {stage.stage_id} is not listed", stage_id=stage.stage_id)
+            raise Rejected(
+                "release_open", f"the latest publication of {stage.stage_id} is not listed", stage_id=stage.stage_id
+            )
     _reviewer(world, reviewer_id, None, _latest_reviewers(world, world.stages[-1:]))
     content = ReleaseReview(tuple(publications), tuple(restated), reviewer_id)
     artifact = world.publish(
