@@ -24,6 +24,12 @@ class Predicate(NamedTuple):
     test: Callable[..., Reason]
 
 
+def _declare(predicates: list[Predicate], idle: bool, test: Callable[..., Reason]) -> None:
+    if any(p.name == test.__name__ for p in predicates):
+        raise TypeError(f"two predicates are called {test.__name__}: one verdict would hide the other")
+    predicates.append(Predicate(test.__name__, idle, test))
+
+
 class GoalResult(msgspec.Struct, frozen=True):
     """One local goal, met when no predicate failed; ``failed`` gives the reason of each that did."""
 
@@ -86,7 +92,7 @@ class Scoring:
         """Declare ``test(world, goal, subject)``; ``idle`` says whether doing nothing passes it."""
 
         def declare(test: LocalTest) -> LocalTest:
-            self.local_predicates.append(Predicate(test.__name__, idle, test))
+            _declare(self.local_predicates, idle, test)
             return test
 
         return declare
@@ -95,7 +101,7 @@ class Scoring:
         """Declare ``test(world, goal)``; ``idle`` says whether doing nothing passes it."""
 
         def declare(test: DeliveryTest) -> DeliveryTest:
-            self.delivery_predicates.append(Predicate(test.__name__, idle, test))
+            _declare(self.delivery_predicates, idle, test)
             return test
 
         return declare

@@ -28,7 +28,8 @@ Observation = dict[str, Any]
 _DEEPEST = 64
 _TOO_DEEP = canonical(f"<arguments nested more than {_DEEPEST} deep>")
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
-_BRACKETS = re.compile(rb"[\[{}\]]")
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class Event(msgspec.Struct):
@@ -111,7 +112,7 @@ class Gateway:
         world. ``role`` is the caller's where it is not the gateway's own: several roles may share one world.
         """
         name, encoded_name = self._encode_name(name)
-        encoded = _encode_arguments({} if arguments is None else arguments)
+        encoded = _encode_arguments(arguments)
         role = role or self.role
         world, tool = self.world, self.tools.get(name)
         world.begin_call()
@@ -244,7 +245,7 @@ def _verdict(world: World, tool: Tool | None, code: str | None) -> Check | None:
 
 
 def _encode_arguments(arguments: Any) -> bytes:
-    """Canonical JSON. What JSON cannot carry becomes a text that says so, which every tool refuses as no object."""
+    """Canonical JSON; null is no arguments. What JSON cannot carry becomes a text, which is no object to any tool."""
     try:
         encoded = canonical(arguments)
     except RecursionError:
@@ -252,6 +253,8 @@ def _encode_arguments(arguments: Any) -> bytes:
     except UNENCODABLE:
         pass
     else:
+        if encoded == b"null":
+            return b"{}"
         return _TOO_DEEP if _nested_too_deeply(encoded) else encoded
     try:
         return canonical(ascii(arguments)[:200])
@@ -264,9 +267,11 @@ def _nested_too_deeply(encoded: bytes) -> bool:
     who calls, and a replay must answer as the run did."""
     if encoded.count(b"[") + encoded.count(b"{") <= _DEEPEST:
         return False
-    depth = 0
-    for bracket in _BRACKETS.findall(_STRINGS.sub(b"", encoded)):
-        depth += 1 if bracket in b"[{" else -1
-        if depth > _DEEPEST:
-            return True
-    return False
+    # each round takes away the innermost pairs, so as many rounds empty it as brackets are open at once
+    bare = _STRINGS.sub(b"", encoded) if b"\\" in encoded else b"".join(encoded.split(b'"')[::2])
+    brackets = bare.translate(_ONE_KIND, _NO_BRACKETS)
+    for _ in range(_DEEPEST):
+        brackets = brackets.replace(b"[]", b"")
+        if not brackets:
+            return False
+    return True

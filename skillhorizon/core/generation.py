@@ -50,6 +50,8 @@ def generate(environment: Environment, config: TaskConfig, seed: int) -> tuple[T
     """
     for attempt in range(_SEEDS_TRIED):
         planned = seed + attempt * SEED_STEP
+        if seed < EVALUATION_SEEDS:
+            planned %= EVALUATION_SEEDS
         found = bands.calibrate(
             partial(_measure, environment, config, planned),
             bands.band(config.band).target,

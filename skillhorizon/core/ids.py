@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Iterable
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _LENGTH = 5
@@ -31,6 +32,10 @@ class Ids:
         self._seed = seed
         self._taken: set[str] = set()
         self._drawn: set[tuple[object, ...]] = set()
+
+    def avoid(self, ids: Iterable[str]) -> None:
+        """Never draw the characters of these ids: those of shared seed records, among which the task's own stand."""
+        self._taken.update(i.partition("-")[2] for i in ids)
 
     def new(self, prefix: str, *key: object) -> str:
         """The id of the object with this natural key; raises ``ValueError`` on a second draw of one key."""

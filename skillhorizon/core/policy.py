@@ -33,9 +33,12 @@ class Refused(Exception):
     """A policy's call was refused where it did not expect that."""
 
     def __init__(self, call: Call, error: dict[str, Any]) -> None:
-        super().__init__(f"{call.tool} was refused: {error['code']}: {error['message']}")
+        super().__init__(call, error)  # its arguments are those of this class, so it survives pickling
         self.call = call
         self.error = error
+
+    def __str__(self) -> str:
+        return f"{self.call.tool} was refused: {self.error['code']}: {self.error['message']}"
 
 
 def ask(tool: str, *, module: str | None = None, goal: str | None = None, **arguments: Any) -> Steps[dict[str, Any]]:

@@ -23,6 +23,9 @@ from skillhorizon.core.serial import digest, short_digest
 if TYPE_CHECKING:
     import pandas as pd  # heavy, and loaded by Arrow where a frame is asked for
 
+    from skillhorizon.core.evaluation import Evaluation
+    from skillhorizon.core.task import Task
+
 _REF = re.compile(rb'"([a-z]+-[0-9a-z]{5}(?:-[0-9]+)?@[0-9]+)"')
 
 _EVENT_TYPES: dict[str, pa.DataType] = {
@@ -167,6 +170,48 @@ class Trace:
             consumed.append([ref for ref in found if (self._known is None or ref in self._known) and ref not in later])
             later.difference_update(event.produced)
         return consumed
+
+
+def run_row(
+    task: Task,
+    trace: Trace,
+    evaluation: Evaluation,
+    *,
+    agent: str,
+    seed: int,
+    end: str,
+    budget: int | None,
+    state_digest: str,
+) -> dict[str, Any]:
+    """The row of one run in the table of runs, columns ``RUN_COLUMNS``; ``seed`` is the agent's."""
+    config, measures = task.config, task.measures
+    return {
+        "run_id": trace.run_id,
+        "task_id": task.id,
+        "env": config.env,
+        "family": config.family,
+        "configuration": config.id,
+        "band": config.band,
+        "agent": agent,
+        "seed": seed,
+        "R": measures.R if measures else None,
+        "A": measures.A if measures else None,
+        "B": budget,
+        "attempts": trace.attempts,
+        "tool_calls": trace.calls,
+        "decisions": len({e.decision for e in trace.raw}),
+        "end": end,
+        "goals_required": len(evaluation.local),
+        "goals_met": evaluation.goals_met,
+        "lgc": evaluation.lgc,
+        "success": evaluation.success,
+        "delivery_failed": evaluation.delivery_failed,
+        "call_tokens": sum(trace.call_tokens),
+        "observation_tokens": sum(trace.observation_tokens),
+        "compactions": 0,
+        "state_digest": state_digest,
+        "trace_digest": trace.digest,
+    }
 
 
 def write(folder: Path, tables: Mapping[str, pa.Table | Iterable[Mapping[str, Any]]]) -> None:

@@ -1,6 +1,6 @@
 """FinanceOps: sources are turned into aggregates, stages closed over them, one release delivered."""
 
-from skillhorizon.core.environment import Environment
+from skillhorizon.core.environment import Environment, Facts
 from skillhorizon.core.skills import SkillLibrary
 from skillhorizon.core.task import TaskConfig
 from skillhorizon.core.tools import toolbox
@@ -30,4 +30,9 @@ ENVIRONMENT = Environment(
     confusions=confusions,
     guess=_guess,
     sizes=(6, 60),
+    facts=Facts(
+        resources=dict.fromkeys(("financial sources", "transactions", "identity maps", "invoices", "remittances")),
+        fixed_factors=("family", "variant", "number of stages", "seed"),
+        knob="sources a stage",
+    ),
 )

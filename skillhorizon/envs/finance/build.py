@@ -8,22 +8,25 @@ answers are nowhere written down: they follow from the records by the rules of t
 from __future__ import annotations
 
 import random
+from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from skillhorizon.core.composition import Module, Need, TaskGraph
 from skillhorizon.core.ids import Ids, stream
 from skillhorizon.core.task import Blueprint, TaskConfig
 from skillhorizon.core.world import Record, Update
+from skillhorizon.envs.finance.goals import FinanceGoal
 from skillhorizon.envs.finance.world import (
     Amendment,
     Component,
     Contract,
     CreditNote,
     Evidence,
+    FinanceWorld,
     Format,
     IdentityMap,
     Invoice,
@@ -49,6 +52,16 @@ LATE_LANE = 3
 DECOY_STAGE, DECOY_LANE = 2, 4
 """Where a wrong selection has the right effect on every amount."""
 _ACCOUNTS, _FREE_ACCOUNTS, _MOVED_ACCOUNTS = 20, 14, 8
+_GOAL = (
+    "Bring the release to delivery: turn every source of every stage into a correct, current aggregate, close, "
+    "review and publish each stage in order, have the whole release reviewed and published, and release its "
+    "obligations. Records may be corrected while you work; notices say so. Whatever a correction makes stale "
+    "must be renewed, and what was published before must be kept as a historical view."
+)
+_TABLES = (
+    "stages", "sources", "records", "formats", "contracts", "identity_maps", "map_entries",
+    "invoices", "credit_notes", "components", "evidence", "reviewers", "obligations",
+)  # fmt: skip
 _OBLIGATION_KINDS = ("covenant report", "tax filing", "grant statement", "audit file", "lender notice")
 
 
@@ -85,21 +98,13 @@ VARIANTS: dict[tuple[str, str], Draws] = {
     ("release-maintenance", "carried-components"): Draws((2, 3), ("newer document", "withdrawal"), carried=2, visits=3),
 }
 FAMILIES = tuple(dict.fromkeys(family for family, _ in VARIANTS))
-_KINDS = dict(zip(FAMILIES, ("integration", "receivables", "maintenance"), strict=True))
-
-
-class FinanceGoal(msgspec.Struct, frozen=True):
-    """The private side of scoring: which packages the release must hold."""
-
-    packages: tuple[str, ...]
 
 
 @cache
 def configurations(band: str) -> tuple[TaskConfig, ...]:
     """Nine variants by two patterns: 18 in every band."""
-    options: dict[str, int | str] = {"stages": STAGES[band], "updates": UPDATES[band]}
     return tuple(
-        TaskConfig("finance", family, variant, pattern, band, options)
+        TaskConfig("finance", family, variant, pattern, band, {"stages": STAGES[band], "updates": UPDATES[band]})
         for pattern in PATTERNS
         for family, variant in VARIANTS
     )
@@ -135,15 +140,24 @@ def struck_stages(stages: int, updates: int) -> list[Struck]:
 
 def build(config: TaskConfig, seed: int, size: int) -> Blueprint:
     """The task of a configuration and seed, ``size`` sources wide (at least 6)."""
-    return {"integration": Integration, "receivables": Receivables, "maintenance": Maintenance}[_KINDS[config.family]](
-        config, seed, size
-    ).blueprint()
+    return _BUILDERS[config.family](config, seed, size).blueprint()
+
+
+def correction(source: Source, records: SourceRecords) -> tuple[Put, Put]:
+    """Other records of a source, which count one revision more."""
+    corrected = replace(source, revision=source.revision + 1, records=records.count)
+    return Put("records", source.source_id, records), Put("sources", source.source_id, corrected)
+
+
+def written(minor: int, contract: Contract) -> str:
+    """An amount in minor units as the rows under this contract write it."""
+    return f"{minor // 100}.{minor % 100:02d}" if contract.scale_exponent == 2 else str(minor)
 
 
 class Builder:
     """What all three families share: stages, sources, parents, reviewers, obligations, updates, the graph."""
 
-    kind: str
+    kind: Literal["integration", "receivables", "maintenance"]
 
     def __init__(self, config: TaskConfig, seed: int, width: int) -> None:
         self.key = ("finance", config.id, config.band, seed)
@@ -158,14 +172,9 @@ class Builder:
         self.entities = [self.ids.new("ent", n) for n in range(10)]
         self.suspense = self.ids.new("ent", "suspense")
         self.release_id = self.ids.new("rel", 0)
-        self.tables: dict[str, dict[str, Any]] = {
-            name: {}
-            for name in (
-                "stages", "sources", "records", "formats", "contracts", "identity_maps", "map_entries",
-                "invoices", "credit_notes", "components", "evidence", "reviewers", "obligations",
-            )
-        }  # fmt: skip
-        self.needs: dict[str, list[Need]] = {}
+        self.tables: dict[str, dict[str, Any]] = {name: {} for name in _TABLES}
+        self.needs: dict[str, list[Need]] = defaultdict(list)
+        """source -> what its package needs"""
 
     # -- places ----------------------------------------------------------------------------------------------------
 
@@ -200,27 +209,18 @@ class Builder:
             self.add_source(k, lane, self.rng("source", k, lane))
         self.finish()
         self._add_reviewers()
-        obligations = self._add_obligations()
-        initial = {name: dict(rows) for name, rows in self.tables.items()}
-        goal_text = (
-            "Bring the release to delivery: turn every source of every stage into a correct, current aggregate, close, "
-            "review and publish each stage in order, have the whole release reviewed and published, and release its "
-            "obligations. Records may be corrected while you work; notices say so. Whatever a correction makes stale "
-            "must be renewed, and what was published before must be kept as a historical view."
-        )
-        brief = {
-            "goal": goal_text,
-            "release_id": self.release_id,
-            "stages": self.T,
-            "sources": len(self.source_ids),
-            "obligations": obligations,
-            "suspense_entity": self.suspense,
-        }
         return Blueprint(
-            tables=initial,
+            tables=self.tables,
             updates=self._updates(),
             graph=self._graph(),
-            brief=brief,
+            brief={
+                "goal": _GOAL,
+                "release_id": self.release_id,
+                "stages": self.T,
+                "sources": len(self.source_ids),
+                "obligations": self._add_obligations(),
+                "suspense_entity": self.suspense,
+            },
             goal=FinanceGoal(tuple(self.source_ids.values())),
             scale={"Work packages": len(self.source_ids), "Logical stages": self.T},
         )
@@ -234,7 +234,7 @@ class Builder:
     def finish(self) -> None:
         """Facts that follow from all sources together."""
 
-    def amendment(self, struck: Struck, kind: str) -> Amendment:
+    def amendment(self, world: FinanceWorld, struck: Struck, kind: str) -> Amendment:
         raise TypeError(f"{type(self).__name__} has no update {kind}")
 
     def _add_reviewers(self) -> None:
@@ -257,49 +257,35 @@ class Builder:
         return count
 
     def _updates(self) -> tuple[Update, ...]:
-        """The updates in turn, each made on the records as those before it leave them (``initial`` is set aside)."""
+        """The updates in turn, each made on the records as those before it leave them."""
+        world, kinds = FinanceWorld(self.tables), self.draws.updates
         updates = []
         for struck in self.struck:
-            kinds = self.draws.updates
-            effect = self.amendment(struck, kinds[(struck.number - 1) % len(kinds)])
+            effect = self.amendment(world, struck, kinds[(struck.number - 1) % len(kinds)])
             updates.append(Update(struck.number, "stages_published", struck.published, effect))
+            world.apply_update(updates[-1])
         return tuple(updates)
 
     def _graph(self) -> TaskGraph:
-        modules = []
+        modules = [
+            Module(f"package:{source_id}", "package", k, source_id, tuple(dict.fromkeys(self.needs[source_id])))
+            for (k, _), source_id in self.source_ids.items()
+        ]
+        closures = [f"closure:{stage_id}" for stage_id in self.stage_ids]
         for k, stage_id in enumerate(self.stage_ids, 1):
-            packages = [f"package:{self.source_ids[k, lane]}" for lane in range(self.width)]
-            for key in packages:
-                needs = tuple(dict.fromkeys(self.needs.get(key, ())))
-                modules.append(Module(key, "package", k, key.partition(":")[2], needs))
-            closure_needs = [Need(key, "content") for key in packages]
+            needs = [Need(f"package:{self.source_ids[k, lane]}", "content") for lane in range(self.width)]
             if k > 1:
-                closure_needs.append(Need(f"closure:{self.stage_ids[k - 2]}", "provenance"))
-            modules.append(Module(f"closure:{stage_id}", "closure", k, stage_id, tuple(closure_needs)))
-        release = tuple(Need(f"closure:{stage_id}", "provenance") for stage_id in self.stage_ids)
+                needs.append(Need(closures[k - 2], "provenance"))
+            modules.append(Module(closures[k - 1], "closure", k, stage_id, tuple(needs)))
+        release = tuple(Need(closure, "provenance") for closure in closures)
         modules.append(Module("release", "release", self.T, self.release_id, release))
         return TaskGraph.of(modules)
 
-    def need(self, source_id: str, of: str, kind: Any) -> None:
-        self.needs.setdefault(f"package:{source_id}", []).append(Need(of, kind))
-
     def _source(self, k: int, lane: int, records: SourceRecords, booking: int, **more: Any) -> None:
-        source_id = self.source_ids[k, lane]
-        count = len(records.rows or records.lines or records.pack)
-        source = Source(source_id, self.stage_ids[k - 1], lane + 1, self.kind, month(booking), count, 1, **more)  # type: ignore[arg-type]
+        source_id, stage_id = self.source_ids[k, lane], self.stage_ids[k - 1]
+        source = Source(source_id, stage_id, lane + 1, self.kind, month(booking), records.count, 1, **more)
         self.put("sources", source_id, source)
         self.put("records", source_id, records)
-
-    def _amended_records(self, source_id: str, records: SourceRecords) -> list[Put]:
-        """A correction of a source's records: they count one revision more."""
-        source: Source = self.tables["sources"][source_id]
-        count = len(records.rows or records.lines or records.pack)
-        amended = replace(source, revision=source.revision + 1, records=count)
-        return [self._amend("records", source_id, records), self._amend("sources", source_id, amended)]
-
-    def _amend(self, table: str, key: str, record: Record) -> Put:
-        self.put(table, key, record)
-        return Put(table, key, record)
 
 
 class Integration(Builder):
@@ -309,81 +295,55 @@ class Integration(Builder):
 
     def prepare(self) -> None:
         rng = self.rng("formats")
+        self.contract_in: dict[tuple[str, str], Contract] = {}
+        """(format, month) -> contract in force"""
         self.accounts = sorted(self.ids.new("acc", n) for n in range(_ACCOUNTS))
         rng.shuffle(self.accounts)
-        self.formats: list[str] = []
         last = cutoff(self.T) + 3
         for n in range(self.draws.formats):
             name = self.ids.new("fmt", n)
             columns = ["row", "order", "rev", "kind", "amount", "debit", "credit"]
             rng.shuffle(columns)
             self.put("formats", name, Format(name, tuple(columns)))
-            self.formats.append(name)
             terms: tuple[Any, int, int] = (rng.choice(("debit", "credit")), rng.choice((0, 2)), rng.choice((1, -1)))
-            start = 1 - n % 4
-            while start <= last:
+            for start in range(1 - n % 4, last + 1, 4):
                 contract_id = self.ids.new("ctr", n, start)
-                begin, end = month(max(start, 1)), month(start + 3)
-                self.put("contracts", contract_id, Contract(contract_id, name, begin, end, *terms))
-                terms = self._other_terms(terms, rng)
-                start += 4
-        self.final: dict[tuple[str, int], str] = {}
-        """(identity source, month) -> map that is the final authority there"""
-        self.before: dict[str, str] = {}
-        """map -> the map it supersedes"""
+                months = [month(m) for m in range(max(start, 1), start + 4)]
+                contract = Contract(contract_id, name, months[0], months[-1], *terms)
+                self.put("contracts", contract_id, contract)
+                self.contract_in.update(((name, m), contract) for m in months)
+                column, scale, sign = terms
+                other = "credit" if column == "debit" else "debit"
+                terms = rng.choice(((other, scale, sign), (column, 2 - scale, sign), (column, scale, -sign)))
+        self.authority: dict[tuple[str, str], str] = {}
+        """(identity source, month) -> map that decides there, once all are released"""
         self.identity_sources: dict[tuple[int, bool], str] = {}
         for j in range(self.T):
             for late in (False, True):
                 self._add_chain(j, late, last)
-        self.struck_orders: dict[str, str] = {}
-
-    @staticmethod
-    def _other_terms(terms: tuple[Any, int, int], rng: random.Random) -> tuple[Any, int, int]:
-        column, scale, sign = terms
-        turned = rng.randrange(3)
-        return (
-            ("credit" if column == "debit" else "debit") if turned == 0 else column,
-            2 - scale if turned == 1 else scale,
-            -sign if turned == 2 else sign,
-        )
+        self.lasting_order: dict[str, str] = {}
+        """source -> its order that no row withdraws"""
 
     def _add_chain(self, j: int, late: bool, last: int) -> None:
         """Base map, and the maps that supersede it and that stage ``j`` releases."""
         rng = self.rng("chain", j, late)
         name = self.identity_sources[j, late] = self.ids.new("idn", j, late)
-        releaser = self.stage_ids[j - 1] if j else None
         if late:
             ranges = [(1, last), (cutoff(j) + 1, last)]
         else:
             ranges = [(1, last), (cutoff(j) - 3, cutoff(j)), (cutoff(j) - 1, cutoff(j))][: self.draws.chain]
         entries = {account: rng.choice(self.entities) for account in self.accounts}
-        previous: str | None = None
+        before: str | None = None
         for number, (begin, end) in enumerate(ranges):
             if number:
                 for account in rng.sample(self.accounts, _MOVED_ACCOUNTS):
                     entries[account] = rng.choice([e for e in self.entities if e != entries[account]])
-            previous = self._add_map(
-                name, (j, late, number), month(begin), month(end), previous, releaser if number else None, entries
-            )
-            for m in range(begin, end + 1):
-                self.final[name, m] = previous
-
-    def _add_map(
-        self,
-        name: str,
-        key: Any,
-        begin: str,
-        end: str,
-        before: str | None,
-        releaser: str | None,
-        entries: dict[str, str],
-    ) -> str:
-        map_id = self.ids.new("map", *key)
-        self.put("identity_maps", map_id, IdentityMap(map_id, name, begin, end, before, releaser))
-        self.put("map_entries", map_id, MapEntries(tuple(sorted(entries.items()))))
-        if before:
-            self.before[map_id] = before
-        return map_id
+            releaser = self.stage_ids[j - 1] if number and j else None
+            map_id = self.ids.new("map", j, late, number)
+            self.put("identity_maps", map_id, IdentityMap(map_id, name, month(begin), month(end), before, releaser))
+            self.put("map_entries", map_id, MapEntries(tuple(sorted(entries.items()))))
+            self.authority.update(((name, month(m)), map_id) for m in range(begin, end + 1))
+            before = map_id
 
     def parent(self, k: int, lane: int) -> int:
         return super().parent(k, 0 if k in self.struck_at and lane == 1 else lane)
@@ -396,26 +356,21 @@ class Integration(Builder):
         name = self.identity_sources[j, late]
         booking = self.booking(k, lane) if late else cutoff(j) - (self.rng("twin", k) if twin else rng).randrange(4)
         if j:
-            self.need(self.source_ids[k, lane], f"closure:{self.stage_ids[j - 1]}", "validity")
-        policy = "latest_revision" if rng.random() < self.draws.latest else "first"
-        if struck:
-            policy = "latest_revision" if twin else "first"
-        form = rng.choice(self.formats)
-        contract = next(
-            c
-            for c in self.tables["contracts"].values()
-            if c.format == form and c.effective_from <= month(booking) <= c.effective_to
-        )
+            self.needs[self.source_ids[k, lane]].append(Need(f"closure:{self.stage_ids[j - 1]}", "validity"))
+        drawn = rng.random() < self.draws.latest
+        policy = "latest_revision" if (twin if struck else drawn) else "first"
+        form = rng.choice(list(self.tables["formats"]))
+        contract = self.contract_in[form, month(booking)]
         usable = self.accounts[:_FREE_ACCOUNTS]
         if (k, lane) == (DECOY_STAGE, DECOY_LANE):
-            usable = self._agreeing(self.final[name, booking])
+            usable = self._agreeing(self.authority[name, month(booking)])
         rows: list[Row] = []
         for n in range(rng.randint(*self.draws.items)):
             order = self.ids.new("ord", k, lane, n)
             account = self.reserved(struck) if twin and struck and n == 0 else rng.choice(usable)
             rows += self._order(order, account, contract, usable, n == 0, rng)
             if n == 0:
-                self.struck_orders[self.source_ids[k, lane]] = order
+                self.lasting_order[self.source_ids[k, lane]] = order
         rng.shuffle(rows)
         labelled = tuple(replace(row, row=f"r{n:02d}") for n, row in enumerate(rows, 1))
         self._source(
@@ -428,71 +383,57 @@ class Integration(Builder):
 
     def _agreeing(self, map_id: str) -> list[str]:
         """Accounts on which a map and the one that it supersedes agree."""
-        entries, others = (dict(self.tables["map_entries"][m].entries) for m in (map_id, self.before[map_id]))
+        before = self.tables["identity_maps"][map_id].supersedes
+        entries, others = (dict(self.tables["map_entries"][m].entries) for m in (map_id, before))
         return [a for a in self.accounts[:_FREE_ACCOUNTS] if entries[a] == others[a]]
 
     def _order(
         self, order: str, account: str, contract: Contract, usable: list[str], lasting: bool, rng: random.Random
     ) -> list[Row]:
         """A sale and its revisions; a lasting order is never withdrawn."""
-        kinds = ["sale"]
-        for _ in range(rng.randint(0, self.draws.revisions)):
-            kinds.append(rng.choices(("correction", "metadata", "withdrawal"), (5, 3, 0 if lasting else 2))[0])
+        weights = {"correction": 5, "metadata": 3, "withdrawal": 0 if lasting else 2}
+        revisions = rng.choices(list(weights), list(weights.values()), k=rng.randint(0, self.draws.revisions))
         rows = []
-        for rev, kind in enumerate(kinds, 1):
+        for rev, kind in enumerate(("sale", *revisions), 1):
             other = rng.choice(usable)
             debit, credit = (account, other) if contract.account_column == "debit" else (other, account)
-            rows.append(Row("", order, rev, kind, self._amount(contract, rng), debit, credit))  # type: ignore[arg-type]
+            rows.append(Row("", order, rev, kind, written(rng.randint(1_000, 99_999), contract), debit, credit))  # type: ignore[arg-type]
         return rows
 
-    @staticmethod
-    def _amount(contract: Contract, rng: random.Random) -> str:
-        minor = rng.randint(1_000, 99_999)
-        return f"{minor // 100}.{minor % 100:02d}" if contract.scale_exponent == 2 else str(minor)
-
-    def amendment(self, struck: Struck, kind: str) -> Amendment:
+    def amendment(self, world: FinanceWorld, struck: Struck, kind: str) -> Amendment:
         rng = self.rng("update", struck.number)
+        sources = [world.source(self.source_ids[struck.stage, lane]) for lane in range(3)]
         if kind == "supersession":
-            return self._supersession(struck, rng)
-        subjects, puts = [], []
-        for lane in range(3):
-            source_id = self.source_ids[struck.stage, lane]
-            records: SourceRecords = self.tables["records"][source_id]
-            source: Source = self.tables["sources"][source_id]
-            order = self.struck_orders[source_id]
-            rows = [r for r in records.rows if r.order == order]
-            last = head(rows, "latest_revision")
+            return self._supersession(world, sources[0], struck, rng)
+        puts: list[Put] = []
+        for source in sources:
+            rows = world.tables["records"][source.source_id].rows
+            of_order = [r for r in rows if r.order == self.lasting_order[source.source_id]]
+            last = head(of_order, "latest_revision")
             assert last is not None, "a lasting order has no withdrawal"
-            contract = next(
-                c
-                for c in self.tables["contracts"].values()
-                if c.format == source.format and c.effective_from <= source.booking_period <= c.effective_to
-            )
-            amount = self._amount(contract, rng)
-            while amount in {r.amount for r in rows}:
-                amount = self._amount(contract, rng)
-            label, rev = f"r{len(records.rows) + 1:02d}", max(r.rev for r in rows) + 1
+            contract = world.contract_for(source)
+            amount = written(rng.randint(1_000, 99_999), contract)
+            while amount in {r.amount for r in of_order}:
+                amount = written(rng.randint(1_000, 99_999), contract)
+            label, rev = f"r{len(rows) + 1:02d}", max(r.rev for r in of_order) + 1
             row = replace(last, row=label, rev=rev, kind="correction", amount=amount)
-            puts += self._amended_records(source_id, SourceRecords(rows=(*records.rows, row)))
-            subjects.append(source_id)
+            puts += correction(source, SourceRecords(rows=(*rows, row)))
+        subjects = tuple(s.source_id for s in sources)
         text = f"Sources {', '.join(subjects)} received a corrected row each."
-        return Amendment("correction", tuple(subjects), text, tuple(puts), tuple(f"records:{s}" for s in subjects))
+        return Amendment("correction", subjects, text, tuple(puts), tuple(f"records:{s}" for s in subjects))
 
-    def _supersession(self, struck: Struck, rng: random.Random) -> Amendment:
-        source: Source = self.tables["sources"][self.source_ids[struck.stage, 0]]
-        name = source.identity_source or ""
-        when = next(m for m in range(1, cutoff(self.T) + 3) if month(m) == source.booking_period)
-        before = self.final[name, when]
-        entries = dict(self.tables["map_entries"][before].entries)
+    def _supersession(self, world: FinanceWorld, source: Source, struck: Struck, rng: random.Random) -> Amendment:
+        name, period = source.identity_source or "", source.booking_period
+        before = self.authority[name, period]
+        entries = dict(world.tables["map_entries"][before].entries)
         account = self.reserved(struck)
         entries[account] = rng.choice([e for e in self.entities if e != entries[account]])
-        map_id = self.ids.new("map", "update", struck.number)
-        identity = IdentityMap(map_id, name, source.booking_period, source.booking_period, before, None)
-        self.final[name, when] = map_id
-        text = f"Map {map_id} of identity source {name} supersedes {before} in {source.booking_period}."
+        map_id = self.authority[name, period] = self.ids.new("map", "update", struck.number)
+        text = f"Map {map_id} of identity source {name} supersedes {before} in {period}."
+        releaser = world.tables["identity_maps"][before].released_by  # nobody sees it before what it supersedes
         puts = (
-            self._amend("map_entries", map_id, MapEntries(tuple(sorted(entries.items())))),
-            self._amend("identity_maps", map_id, identity),
+            Put("map_entries", map_id, MapEntries(tuple(sorted(entries.items())))),
+            Put("identity_maps", map_id, IdentityMap(map_id, name, period, period, before, releaser)),
         )
         return Amendment("supersession", (name, map_id), text, puts, (f"maps:{name}",))
 
@@ -504,45 +445,34 @@ class Carried(Builder):
         self.visits: dict[str, list[tuple[int, int]]] = {}
         """invoice or component -> the (stage, lane) of its sources, in order"""
         self.held: dict[tuple[int, int], list[str]] = {}
-        """(stage, lane) -> invoices or components, in the order of its records"""
-        self.closed: set[str] = set()
+        """(stage, lane) -> its invoices or components in order, without the decoy: nothing later comes back to that"""
 
     def add_source(self, k: int, lane: int, rng: random.Random) -> None:
-        parent = self.parent(k, lane)
-        open_ones = [
-            o
-            for o in self.held.get((parent, lane), ())
-            if len(self.visits[o]) < self.draws.visits and o not in self.closed
-        ]
-        count = rng.randint(*self.draws.items)
         decoy = (k, lane) == (DECOY_STAGE, DECOY_LANE)
-        carried = open_ones[-self.draws.carried :][: count - 1 if decoy else count]
-        held = carried + [
-            self.new_object(k, lane, n, rng, decoy and n == count - 1) for n in range(len(carried), count)
-        ]
+        count = rng.randint(*self.draws.items)
+        parent = self.held.get((self.parent(k, lane), lane), [])
+        open_ones = [o for o in parent if len(self.visits[o]) < self.draws.visits]
+        held = open_ones[-self.draws.carried :][: count - decoy]
+        held += [self.new_object(k, lane, n, rng, decoy and n == count - 1) for n in range(len(held), count)]
         for o in held:
             for before in self.visits.setdefault(o, []):
-                self.need(self.source_ids[k, lane], f"package:{self.source_ids[before]}", "quantity")
+                self.needs[self.source_ids[k, lane]].append(Need(f"package:{self.source_ids[before]}", "quantity"))
             self.visits[o].append((k, lane))
-        self.held[k, lane] = held
-        if decoy:
-            self.closed.add(held[-1])
-        self.visit(k, lane, held, rng)
+        self.held[k, lane] = held[: count - decoy]
+        self.visit(k, lane, held, held[-1] if decoy else None, rng)
 
     def new_object(self, k: int, lane: int, n: int, rng: random.Random, decoy: bool) -> str:
         raise TypeError(f"{type(self).__name__} carries nothing")
 
-    def visit(self, k: int, lane: int, held: list[str], rng: random.Random) -> None:
+    def visit(self, k: int, lane: int, held: list[str], decoy: str | None, rng: random.Random) -> None:
         raise TypeError(f"{type(self).__name__} visits nothing")
 
-    def struck_objects(self, struck: Struck) -> list[tuple[int, str]]:
+    def struck_objects(self, struck: Struck) -> Iterator[tuple[int, str]]:
         """For lanes 0 and 1 an object of the struck source, if possible one that a later source uses too."""
-        found = []
         for lane in (0, 1):
             place = (struck.stage, lane)
             later = [o for o in self.held[place] if self.visits[o][-1] != place]
-            found.append((lane, (later or self.held[place])[0]))
-        return found
+            yield lane, (later or self.held[place])[0]
 
 
 class Receivables(Carried):
@@ -552,98 +482,80 @@ class Receivables(Carried):
 
     def prepare(self) -> None:
         super().prepare()
-        self.invoices: dict[str, dict[str, Any]] = {}
-        self.lines: dict[tuple[int, int], list[Line]] = {}
-        self.paid: dict[str, int] = {}
+        self.reissue: dict[str, str] = {}
         self.pending: dict[tuple[int, int, str], str] = {}
 
     def new_object(self, k: int, lane: int, n: int, rng: random.Random, decoy: bool) -> str:
-        d = self.draws
         invoice_id = self.ids.new("inv", k, lane, n)
         booking = self.booking(k, lane)
-        residual = 0
-        if rng.random() >= d.exact:
-            residual = rng.choice((rng.randint(1, 600), rng.randint(700, 9_000), -rng.randint(100, 4_000)))
-        reissue = self.ids.new("inv", k, lane, n, "reissue") if decoy or rng.random() < d.reissues else None
-        credited = 0
-        if not decoy and rng.random() < d.credits:
+        owed = 0
+        if rng.random() >= self.draws.exact:
+            owed = rng.choice((rng.randint(1, 600), rng.randint(700, 9_000), -rng.randint(100, 4_000)))
+        if decoy or rng.random() < self.draws.reissues:
+            self.reissue[invoice_id] = self.ids.new("inv", k, lane, n, "reissue")
+        names = (invoice_id, self.reissue.get(invoice_id, invoice_id))
+        if not decoy and rng.random() < self.draws.credits:
             for c in range(rng.randint(1, 2)):
                 approved = booking - rng.randint(0, 2)
-                note = self._note(
-                    rng.choice((invoice_id, reissue or invoice_id)), (k, lane, n, c), rng, "approved", approved
-                )
-                credited += note.amount_minor
-        if not decoy and rng.random() < d.decoys:
-            kind = rng.choice(("draft", "void", "approved"))
-            late = booking + rng.randint(3, 6) if kind == "approved" else None
-            self._note(rng.choice((invoice_id, reissue or invoice_id)), (k, lane, n, "decoy"), rng, kind, late)
-        self.invoices[invoice_id] = {
-            "customer": rng.choice(self.entities),
-            "issued": month(booking - 2),
-            "tolerance_minor": rng.choice((0, 0, rng.randint(50, 600))),
-            "rest": credited + residual,
-            "reissue": reissue,
-        }
+                owed += self._note(rng.choice(names), (k, lane, n, c), rng, "approved", approved).amount_minor
+        if not decoy and rng.random() < self.draws.decoys:
+            status = rng.choice(("draft", "void", "approved"))
+            late = booking + rng.randint(3, 6) if status == "approved" else None
+            self._note(rng.choice(names), (k, lane, n, "decoy"), rng, status, late)
+        customer, tolerance = rng.choice(self.entities), rng.choice((0, 0, rng.randint(50, 600)))
+        self.put("invoices", invoice_id, Invoice(invoice_id, customer, owed, month(booking - 2), None, tolerance, ()))
         return invoice_id
 
-    def _note(
-        self, invoice_id: str, key: tuple[object, ...], rng: random.Random, status: Any, approved: int | None = None
-    ) -> CreditNote:
+    def _note(self, invoice_id: str, key: Any, rng: random.Random, status: Any, approved: int | None) -> CreditNote:
         credit_id = self.ids.new("crn", *key)
-        when = None if approved is None else month(approved)
-        note = CreditNote(credit_id, invoice_id, rng.randint(500, 8_000), status, when)
+        note = CreditNote(credit_id, invoice_id, rng.randint(500, 8_000), status, month(approved) if approved else None)
         self.put("credit_notes", credit_id, note)
         return note
 
-    def visit(self, k: int, lane: int, held: list[str], rng: random.Random) -> None:
-        decoy = (k, lane) == (DECOY_STAGE, DECOY_LANE)
+    def visit(self, k: int, lane: int, held: list[str], decoy: str | None, rng: random.Random) -> None:
         lines = []
         for n, invoice_id in enumerate(held, 1):
             paid = rng.randint(2_000, 60_000)
-            reissue = self.invoices[invoice_id]["reissue"]
-            by_reissue = reissue and ((decoy and n == len(held)) or rng.random() < 0.5)
-            self.paid[invoice_id] = self.paid.get(invoice_id, 0) + paid
-            lines.append(Line(self.ids.new("lin", k, lane, n), n, paid, reissue if by_reissue else invoice_id))
-        self.lines[k, lane] = lines
+            reissue = self.reissue.get(invoice_id)
+            named = reissue if reissue and (invoice_id == decoy or rng.random() < 0.5) else invoice_id
+            invoice = self.tables["invoices"][invoice_id]
+            payments = (*invoice.payment_sources, self.source_ids[k, lane])
+            invoice = replace(invoice, amount_minor=invoice.amount_minor + paid, payment_sources=payments)
+            self.put("invoices", invoice_id, invoice)
+            lines.append(Line(self.ids.new("lin", k, lane, n), n, paid, named))
         self._source(k, lane, SourceRecords(lines=tuple(lines)), self.booking(k, lane))
         if (struck := self.struck_at.get(k)) and lane < 2:
             # drafts, one of which a late approval may turn into a note that counts
             rng = self.rng("pending", struck.number, lane)
             for invoice_id in held:
-                note = self._note(invoice_id, ("pending", struck.number, lane, invoice_id), rng, "draft")
+                note = self._note(invoice_id, ("pending", struck.number, lane, invoice_id), rng, "draft", None)
                 self.pending[struck.number, lane, invoice_id] = note.credit_id
 
     def finish(self) -> None:
-        for invoice_id, facts in self.invoices.items():
-            amount = max(self.paid[invoice_id] + facts["rest"], 1_000)
-            sources = tuple(self.source_ids[place] for place in self.visits[invoice_id])
-            for identity, of in ((invoice_id, None), (facts["reissue"], invoice_id)):
-                if identity is not None:
-                    invoice = Invoice(
-                        identity, facts["customer"], amount, facts["issued"], of, facts["tolerance_minor"], sources
-                    )
-                    self.put("invoices", identity, invoice)
+        for invoice in list(self.tables["invoices"].values()):
+            invoice = replace(invoice, amount_minor=max(invoice.amount_minor, 1_000))
+            self.put("invoices", invoice.invoice_id, invoice)
+            if reissue := self.reissue.get(invoice.invoice_id):
+                self.put("invoices", reissue, replace(invoice, invoice_id=reissue, reissue_of=invoice.invoice_id))
 
-    def amendment(self, struck: Struck, kind: str) -> Amendment:
+    def amendment(self, world: FinanceWorld, struck: Struck, kind: str) -> Amendment:
         rng = self.rng("update", struck.number)
         puts: list[Put] = []
         subjects, keys = [], []
         for lane, invoice_id in self.struck_objects(struck):
-            source_id = self.source_ids[struck.stage, lane]
+            source = world.source(self.source_ids[struck.stage, lane])
             if kind == "paid amount":
-                records: SourceRecords = self.tables["records"][source_id]
+                lines = list(world.tables["records"][source.source_id].lines)
                 index = self.held[struck.stage, lane].index(invoice_id)
-                line = records.lines[index]
-                paid = line.paid_minor + rng.choice((-1, 1)) * rng.randint(300, 1_500)
-                lines = (*records.lines[:index], replace(line, paid_minor=paid), *records.lines[index + 1 :])
-                puts += self._amended_records(source_id, SourceRecords(lines=lines))
-                subjects.append(source_id)
-                keys.append(f"records:{source_id}")
+                paid = lines[index].paid_minor + rng.choice((-1, 1)) * rng.randint(300, 1_500)
+                lines[index] = replace(lines[index], paid_minor=paid)
+                puts += correction(source, SourceRecords(lines=tuple(lines)))
+                subjects.append(source.source_id)
+                keys.append(f"records:{source.source_id}")
             else:
-                note = self.tables["credit_notes"][self.pending[struck.number, lane, invoice_id]]
-                approved = self.tables["sources"][source_id].booking_period
-                note = replace(note, status="approved", approved=approved)
-                puts.append(self._amend("credit_notes", note.credit_id, note))
+                note = world.tables["credit_notes"][self.pending[struck.number, lane, invoice_id]]
+                note = replace(note, status="approved", approved=source.booking_period)
+                puts.append(Put("credit_notes", note.credit_id, note))
                 subjects += [invoice_id, note.credit_id]
                 keys.append(f"credits:{invoice_id}")
         if kind == "paid amount":
@@ -660,93 +572,80 @@ class Maintenance(Carried):
 
     def prepare(self) -> None:
         super().prepare()
-        self.facts: dict[str, tuple[str, str, int]] = {}
         self.seqs: dict[str, int] = {}
 
     def new_object(self, k: int, lane: int, n: int, rng: random.Random, decoy: bool) -> str:
         component_id = self.ids.new("cmp", k, lane, n)
-        class_ = rng.choice(sorted(admitted_classes()))
-        self.facts[component_id] = (class_, rng.choice(self.entities), rng.randint(10_000, 400_000))
+        class_, entity = rng.choice(sorted(admitted_classes())), rng.choice(self.entities)
+        component = Component(component_id, class_, entity, rng.randint(20_000, 400_000), ())
+        self.put("components", component_id, component)
         return component_id
 
-    def _document(
-        self,
-        component: str,
-        class_: str,
-        issued: int,
-        amount: int,
-        status: str = "valid",
-        supersedes: str | None = None,
-    ) -> Evidence:
-        seq = self.seqs[component] = self.seqs.get(component, 0) + 1
-        document_id = self.ids.new("doc", component, seq)
-        document = Evidence(document_id, component, class_, month(issued), seq, amount, status, supersedes)  # type: ignore[arg-type]
-        self.put("evidence", document_id, document)
-        return document
+    def document(self, component: Component, class_: str, issued: int, amount: int, **more: Any) -> Evidence:
+        """The next document on a component; by default it is valid and supersedes none."""
+        name = component.component_id
+        seq = self.seqs[name] = self.seqs.get(name, 0) + 1
+        more = {"status": "valid", "supersedes": None} | more
+        return Evidence(self.ids.new("doc", name, seq), name, class_, month(issued), seq, amount, **more)
 
-    def visit(self, k: int, lane: int, held: list[str], rng: random.Random) -> None:
+    def visit(self, k: int, lane: int, held: list[str], decoy: str | None, rng: random.Random) -> None:
         booking = self.booking(k, lane)
         struck = k in self.struck_at and lane < 2
-        decoy = (k, lane) == (DECOY_STAGE, DECOY_LANE)
-        for component in held:
-            class_, _, opening = self.facts[component]
-            admitted = sorted(admitted_classes()[class_])
-            others = sorted({c for classes in admitted_classes().values() for c in classes} - set(admitted))
-            amount = opening + rng.randint(-9_000, 9_000)
-            equal_effect = decoy and component == held[-1]
-            if struck or equal_effect or rng.random() < 0.85:
-                before = None
-                if rng.random() < 0.5:
-                    before = self._document(
-                        component, rng.choice(admitted), booking - 1, amount - rng.randint(100, 900)
-                    )
-                replaced = before.document_id if before and rng.random() < 0.5 else None
-                self._document(component, rng.choice(admitted), booking, amount, supersedes=replaced)
-            if equal_effect:
-                self._document(component, "memo", booking, amount)
-            for kind in ("memo", "withdrawn", "later", "class"):
-                if rng.random() < self.draws.decoys / 2:
-                    value = amount + rng.choice((-1, 1)) * rng.randint(200, 5_000)
-                    chosen = (
-                        "memo" if kind == "memo" else rng.choice(others if kind == "class" and others else admitted)
-                    )
-                    issued = booking + 1 if kind == "later" else booking
-                    self._document(component, chosen, issued, value, "withdrawn" if kind == "withdrawn" else "valid")
-        pack = tuple(PackEntry(component, n) for n, component in enumerate(held, 1))
+        for component_id in held:
+            component: Component = self.tables["components"][component_id]
+            packs = (*component.pack_sources, self.source_ids[k, lane])
+            self.put("components", component_id, replace(component, pack_sources=packs))
+            for document in self._evidence(component, booking, struck, component_id == decoy, rng):
+                self.put("evidence", document.document_id, document)
+        pack = tuple(PackEntry(component_id, n) for n, component_id in enumerate(held, 1))
         self._source(k, lane, SourceRecords(pack=pack), booking)
 
-    def finish(self) -> None:
-        for component_id, (class_, entity, opening) in self.facts.items():
-            sources = tuple(self.source_ids[place] for place in self.visits[component_id])
-            self.put("components", component_id, Component(component_id, class_, entity, opening, sources))
+    def _evidence(
+        self, component: Component, booking: int, struck: bool, equal_effect: bool, rng: random.Random
+    ) -> Iterator[Evidence]:
+        """What a visit finds: mostly a document that decides, perhaps an older one, and some that do not count."""
+        admitted = sorted(admitted_classes()[component.class_])
+        others = sorted({c for classes in admitted_classes().values() for c in classes} - set(admitted))
+        amount = component.opening_minor + rng.randint(-9_000, 9_000)
+        if struck or equal_effect or rng.random() < 0.85:
+            older = None
+            if rng.random() < 0.5:
+                # not before the visit that came last: to that one it would count as newer than its own
+                came = [self.booking(*place) for place in self.visits[component.component_id][:-1]]
+                issued = max([booking - 1, *(last + 1 for last in came)])
+                older = self.document(component, rng.choice(admitted), issued, amount - rng.randint(100, 900))
+                yield older
+            replaced = older.document_id if older and rng.random() < 0.5 else None
+            yield self.document(component, rng.choice(admitted), booking, amount, supersedes=replaced)
+        if equal_effect:
+            yield self.document(component, "memo", booking, amount)
+        for kind in ("memo", "withdrawn", "later", "class"):
+            if rng.random() < self.draws.decoys / 2:
+                value = amount + rng.choice((-1, 1)) * rng.randint(200, 5_000)
+                chosen = "memo" if kind == "memo" else rng.choice(others if kind == "class" else admitted)
+                status = "withdrawn" if kind == "withdrawn" else "valid"
+                yield self.document(component, chosen, booking + (kind == "later"), value, status=status)
 
-    def amendment(self, struck: Struck, kind: str) -> Amendment:
+    def amendment(self, world: FinanceWorld, struck: Struck, kind: str) -> Amendment:
         rng = self.rng("update", struck.number)
-        puts, subjects = [], []
-        for lane, component in self.struck_objects(struck):
+        puts, subjects, texts = [], [], []
+        for lane, component_id in self.struck_objects(struck):
+            component: Component = world.tables["components"][component_id]
             booking = self.booking(struck.stage, lane)
-            class_ = self.facts[component][0]
-            admitted = admitted_classes()[class_]
-            such = [
-                d
-                for d in self.tables["evidence"].values()
-                if d.component == component
-                and d.status == "valid"
-                and d.class_ in admitted
-                and d.issued <= month(booking)
-            ]
-            replaced = {d.supersedes for d in such}
-            decisive = max((d for d in such if d.document_id not in replaced), key=lambda d: (d.issued, d.seq))
+            decisive = world.authoritative(component, month(booking))
+            assert decisive is not None, "a struck pack has evidence"
             if kind == "withdrawal":
                 document = replace(decisive, status="withdrawn")
             else:
                 amount = decisive.amount_minor + rng.choice((-1, 1)) * rng.randint(300, 4_000)
-                document = self._document(component, rng.choice(sorted(admitted)), booking, amount)
-            puts.append(self._amend("evidence", document.document_id, document))
-            subjects += [component, document.document_id]
-        verb = "was withdrawn" if kind == "withdrawal" else "was issued"
-        text = " ".join(
-            f"Document {d} on component {c} {verb}." for c, d in zip(subjects[::2], subjects[1::2], strict=True)
-        )
+                admitted = sorted(admitted_classes()[component.class_])
+                document = self.document(component, rng.choice(admitted), booking, amount)
+            puts.append(Put("evidence", document.document_id, document))
+            subjects += [component_id, document.document_id]
+            verb = "was withdrawn" if kind == "withdrawal" else "was issued"
+            texts.append(f"Document {document.document_id} on component {component_id} {verb}.")
         keys = tuple(f"evidence:{c}" for c in subjects[::2])
-        return Amendment(kind.replace(" ", "_"), tuple(subjects), text, tuple(puts), keys)
+        return Amendment(kind.replace(" ", "_"), tuple(subjects), " ".join(texts), tuple(puts), keys)
+
+
+_BUILDERS: dict[str, type[Builder]] = dict(zip(FAMILIES, (Integration, Receivables, Maintenance), strict=True))

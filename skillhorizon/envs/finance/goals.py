@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from skillhorizon.core.evaluation import Reason, Scoring
 from skillhorizon.core.world import CURRENT
-from skillhorizon.envs.finance.build import FinanceGoal
 from skillhorizon.envs.finance.world import Closure, FinanceWorld
+
+
+class FinanceGoal(msgspec.Struct, frozen=True):
+    """The private side of scoring: which packages the release must hold."""
+
+    packages: tuple[str, ...]
+
 
 scoring = Scoring("package", lambda goal: goal.packages)
 

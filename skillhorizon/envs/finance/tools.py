@@ -11,9 +11,11 @@ from skillhorizon.core.errors import Rejected
 from skillhorizon.core.tools import Arguments, Id, Int, Items, Ref, tool
 from skillhorizon.core.world import CURRENT, Artifact
 from skillhorizon.envs.finance.world import (
+    DETAIL_KINDS,
     Aggregate,
     Closure,
     Component,
+    Contract,
     CreditNote,
     Detail,
     DetailBasis,
@@ -151,16 +153,16 @@ def list_records(world: FinanceWorld, source_id: SourceId) -> Items:
 def list_contracts(world: FinanceWorld, format: FormatId) -> Items:
     """List the contracts of a format: effective range, account column, scale exponent, sign."""
     world.get("formats", format)
-    return Items(world.contracts_of[format])
+    return Items(sorted(world.having("contracts", "format", format), key=lambda c: c.effective_from))
 
 
 @tool("query", page=10, order="effective_from, then id")
 def list_identity_maps(world: FinanceWorld, identity_source_id: Id) -> Items:
     """List the released maps of an identity source, without their entries."""
-    if identity_source_id not in world.maps_of:
+    maps = world.having("identity_maps", "identity_source", identity_source_id)
+    if not maps:
         raise Rejected("unknown_id", f"no identity source {identity_source_id!r}", id=identity_source_id)
-    table = world.tables["identity_maps"]
-    return Items([table[m] for m in world.maps_of[identity_source_id] if world.released(table[m])])
+    return Items(sorted(filter(world.released, maps), key=lambda m: (m.effective_from, m.map_id)))
 
 
 @tool("query", page=20, order="account", refusals=("not_released",))
@@ -177,17 +179,14 @@ def list_map_entries(
 @tool("query", page=8, order="id")
 def list_invoices(world: FinanceWorld, invoice_ids: Ids) -> Items:
     """Read invoices: customer, amount, reissue, tolerance, the sources that pay them, what was applied so far."""
-    rows = [world.get("invoices", i) for i in sorted(set(invoice_ids))]
+    rows: list[Invoice] = [world.get("invoices", i) for i in sorted(set(invoice_ids))]
+    return Items(rows, lambda invoice: {**asdict(invoice), "applications": _entries(world, invoice.invoice_id)})
 
-    def render(invoice: Invoice) -> dict[str, Any]:
-        applied = world.applied.get(invoice.invoice_id, {})
-        sources = sorted(applied, key=world.place.__getitem__)
-        return {
-            **asdict(invoice),
-            "applications": [{"source_id": s, "minor": sum(minor for _, minor in applied[s])} for s in sources],
-        }
 
-    return Items(rows, render)
+def _entries(world: FinanceWorld, name: str) -> list[dict[str, Any]]:
+    """What the sources entered on an invoice or component, in their order."""
+    entries = world.entries.get(name, {})
+    return [{"source_id": s, "minor": entries[s]} for s in sorted(entries, key=world.place.__getitem__)]
 
 
 @tool("query", page=8, order="id")
@@ -206,7 +205,6 @@ def list_components(world: FinanceWorld, component_ids: Ids) -> Items:
     rows = [world.get("components", i) for i in sorted(set(component_ids))]
 
     def render(component: Component) -> dict[str, Any]:
-        entries = world.adjusted.get(component.component_id, {})
         return {
             "component_id": component.component_id,
             "class": component.class_,
@@ -214,7 +212,7 @@ def list_components(world: FinanceWorld, component_ids: Ids) -> Items:
             "opening_minor": component.opening_minor,
             "carrying_minor": world.carrying(component),
             "pack_sources": component.pack_sources,
-            "entries": [{"source_id": s, "minor": entries[s]} for s in sorted(entries, key=world.place.__getitem__)],
+            "entries": _entries(world, component.component_id),
         }
 
     return Items(rows, render)
@@ -225,8 +223,8 @@ def list_evidence(world: FinanceWorld, component_ids: Ids) -> Items:
     """List the evidence documents of components."""
     for component_id in component_ids:
         world.get("components", component_id)
-    table = world.tables["evidence"]
-    return Items([table[d] for c in sorted(set(component_ids)) for d in world.evidence_on.get(c, ())])
+    documents = [d for c in set(component_ids) for d in world.having("evidence", "component", c)]
+    return Items(sorted(documents, key=lambda d: (d.component, d.issued, d.seq)))
 
 
 @tool("query", page=10, order="id")
@@ -271,24 +269,23 @@ def _answer(world: FinanceWorld, name: str, artifact: Artifact, **more: Any) -> 
 
 def _detail(
     world: FinanceWorld,
-    kind: str,
     source: Source,
     content: Detail,
     inputs: list[str],
-    postings: list[tuple[str, int]],
-    basis: tuple[bool, dict[str, Any], bool],
     reads: list[str],
+    postings: list[tuple[str, int]],
+    right: bool,
+    authority_cited: bool = False,
 ) -> dict[str, Any]:
     """Publish the detail of a source; the answer lists its postings, from which the aggregate follows."""
-    right, values, authority_cited = basis
     goal = f"package:{source.source_id}"
     artifact = world.publish(
-        kind,
+        DETAIL_KINDS[source.kind],
         source.source_id,
         content,
-        inputs,
+        [f"{source.source_id}@{source.revision}", *inputs],
         reads=[f"records:{source.source_id}", *reads],
-        basis=DetailBasis(right, totals_of(postings), values, authority_cited),
+        basis=DetailBasis(right, totals_of(postings), world.values_cited(content, authority_cited), authority_cited),
         goal=goal,
         module=goal,
     )
@@ -308,7 +305,7 @@ def submit_normalization(
 ) -> dict[str, Any]:
     """Submit the normalised items of an integration source, citing the contract and the map that you used."""
     source = _package(world, source_id, "integration", revision)
-    contract = world.get("contracts", contract_id)
+    contract: Contract = world.get("contracts", contract_id)
     identity = _released_map(world, identity_map_id)
     if identity.identity_source != identity_source_id:
         raise _unsupported(f"{identity_map_id} is no map of {identity_source_id}", map_id=identity_map_id)
@@ -327,8 +324,6 @@ def submit_normalization(
         if minor_of(row.amount, contract) != item.minor:
             raise _unsupported(f"the amount of {item.order} does not follow from the contract cited", order=item.order)
         right_rows = right_rows and head(orders[item.order], source.conflict_policy or "first") == row
-    authority = world.authority(identity_source_id, source.booking_period)
-    authority_cited = authority is not None and authority.map_id == identity_map_id
     cited = {
         "contract_id": contract_id,
         "identity_source_id": identity_source_id,
@@ -336,6 +331,7 @@ def submit_normalization(
         "conflict_policy": conflict_policy,
     }
     content = Detail(source_id, revision, cited, tuple(items))
+    authority_cited = identity == world.authority(identity_source_id, source.booking_period)
     right = (
         right_rows
         and authority_cited
@@ -343,11 +339,10 @@ def submit_normalization(
         and conflict_policy == source.conflict_policy
         and contract == world.contract_for(source)
     )
-    basis = (right, world.normalization_values(content, authority_cited), authority_cited)
-    postings = [(item.entity, item.minor) for item in items]
-    inputs = [f"{source_id}@{revision}", f"{contract_id}@1", f"{identity_map_id}@1"]
+    inputs = [f"{contract_id}@1", f"{identity_map_id}@1"]
     reads = [f"maps:{identity_source_id}"] if authority_cited else []
-    return _detail(world, "normalization", source, content, inputs, postings, basis, reads)
+    postings = [(item.entity, item.minor) for item in items]
+    return _detail(world, source, content, inputs, reads, postings, right, authority_cited)
 
 
 @tool("business", refusals=("missing_predecessor", "unsupported_item"), checks=False)
@@ -363,33 +358,25 @@ def submit_allocation(
         if item.line not in lines:
             raise Rejected("unknown_id", f"{source_id} has no line {item.line!r}", id=item.line)
         invoices[item.invoice] = world.get("invoices", item.invoice)
-    for invoice in invoices.values():
-        if other := world.unready_predecessor(invoice.payment_sources, source_id):
-            raise Rejected(
-                "missing_predecessor",
-                f"{other} pays {invoice.invoice_id} earlier and has no current allocation",
-                source_id=other,
-                invoice_id=invoice.invoice_id,
-            )
-    applied: dict[str, list[tuple[int, int]]] = {}
+    earlier = _predecessors(world, source, {i: invoice.payment_sources for i, invoice in invoices.items()})
+    applied: dict[str, int] = {}
     postings: list[tuple[str, int]] = []
     right = True
     for item in sorted(items, key=lambda item: lines[item.line].seq):
         line, invoice = lines[item.line], invoices[item.invoice]
         refuse_repeats("credit note", item.credits)
-        credits = 0
-        about = {invoice.invoice_id, *(i.invoice_id for i in world.reissues_of.get(invoice.invoice_id, ()))}
-        for credit_id in item.credits:
-            note = world.get("credit_notes", credit_id)
-            if note.invoice not in about:
-                raise _unsupported(f"{credit_id} is no note on {item.invoice} or its reissue", credit_id=credit_id)
-            credits += note.amount_minor
-        before = world.applied_before(item.invoice, source_id) + sum(m for _, m in applied.get(item.invoice, ()))
-        open_minor = max(0, invoice.amount_minor - credits - before)
+        notes: list[CreditNote] = [world.get("credit_notes", credit_id) for credit_id in item.credits]
+        for note in notes:
+            if note.invoice not in world.family(item.invoice):
+                raise _unsupported(
+                    f"{note.credit_id} is no note on {item.invoice} or its reissue", credit_id=note.credit_id
+                )
+        before = world.entered_before(item.invoice, source_id) + applied.get(item.invoice, 0)
+        open_minor = max(0, invoice.amount_minor - sum(note.amount_minor for note in notes) - before)
         expected = allocation(line.paid_minor, open_minor, invoice.tolerance_minor)
         if expected != (item.applied, item.writeoff, item.unapplied):
             raise _unsupported(f"the amounts of {item.line} do not follow from what it cites", line=item.line)
-        applied.setdefault(item.invoice, []).append((line.seq, item.applied + item.writeoff))
+        applied[item.invoice] = applied.get(item.invoice, 0) + item.applied + item.writeoff
         postings += [(invoice.customer, -(item.applied + item.writeoff)), (world.suspense, -item.unapplied)]
         counted = world.counted_credits(item.invoice, source.booking_period)
         right = (
@@ -397,18 +384,9 @@ def submit_allocation(
             and item.invoice == world.original(line.reference)
             and sorted(item.credits) == [c.credit_id for c in counted]
         )
-    content = Detail(source_id, revision, {}, tuple(items))
-    basis = (right, world.allocation_values(source, content), False)
-    touched = set(applied) | _cited_before(world, source, "invoice")
-    inputs = [f"{source_id}@{revision}", *_earlier(world, source_id, *(i.payment_sources for i in invoices.values()))]
-    reads = [key for i in invoices for key in (f"credits:{i}", f"applications:{i}")]
-    for invoice_id in sorted(touched):
-        world.applied.setdefault(invoice_id, {}).pop(source_id, None)
-        if invoice_id in applied:
-            world.applied[invoice_id][source_id] = applied[invoice_id]
-    answer = _detail(world, "allocation", source, content, inputs, postings, basis, reads)
-    world.changed(*(f"applications:{i}" for i in sorted(touched)), cause=f"{source_id} was allocated anew")
-    return {**answer, "invalidated": world.invalidated}
+    _enter(world, source, "invoice", applied)
+    reads = [key for i in invoices for key in (f"credits:{i}", f"entries:{i}")]
+    return _detail(world, source, Detail(source_id, revision, {}, tuple(items)), earlier, reads, postings, right)
 
 
 @tool("business", refusals=("missing_predecessor", "unsupported_item"), checks=False)
@@ -422,13 +400,7 @@ def submit_adjustment(
     for item in items:
         if item.component not in components:
             raise Rejected("unknown_id", f"{source_id} has no component {item.component!r}", id=item.component)
-        if other := world.unready_predecessor(components[item.component].pack_sources, source_id):
-            raise Rejected(
-                "missing_predecessor",
-                f"{other} adjusts {item.component} earlier and has no current adjustment",
-                source_id=other,
-                component_id=item.component,
-            )
+    earlier = _predecessors(world, source, {i.component: components[i.component].pack_sources for i in items})
     right = True
     for item in items:
         component = components[item.component]
@@ -444,33 +416,36 @@ def submit_adjustment(
             )
         decisive = world.authoritative(component, source.booking_period)
         right = right and item.document == (decisive and decisive.document_id)
-    content = Detail(source_id, revision, {}, tuple(items))
-    basis = (right, world.adjustment_values(source, content), False)
-    postings = [(item.entity, item.minor) for item in items]
-    minors = {item.component: item.minor for item in items}
-    touched = set(minors) | _cited_before(world, source, "component")
-    inputs = [f"{source_id}@{revision}", *_earlier(world, source_id, *(c.pack_sources for c in components.values()))]
+    _enter(world, source, "component", {item.component: item.minor for item in items})
     reads = [key for item in items for key in (f"evidence:{item.component}", f"entries:{item.component}")]
-    for component_id in sorted(touched):
-        world.adjusted.setdefault(component_id, {}).pop(source_id, None)
-        if component_id in minors:
-            world.adjusted[component_id][source_id] = minors[component_id]
-    answer = _detail(world, "adjustment", source, content, inputs, postings, basis, reads)
-    world.changed(*(f"entries:{c}" for c in sorted(touched)), cause=f"{source_id} was adjusted anew")
-    return {**answer, "invalidated": world.invalidated}
+    postings = [(item.entity, item.minor) for item in items]
+    return _detail(world, source, Detail(source_id, revision, {}, tuple(items)), earlier, reads, postings, right)
 
 
-def _cited_before(world: FinanceWorld, source: Source, field: str) -> set[str]:
-    """What the items of the detail that is now replaced cited under ``field``."""
+def _predecessors(world: FinanceWorld, source: Source, orders: dict[str, tuple[str, ...]]) -> list[str]:
+    """The details of the sources that come earlier on some invoices or components, in their order; all are current."""
+    details: dict[tuple[int, int], str] = {}
+    for name, order in orders.items():
+        for other in order:
+            if world.place[other] < world.place[source.source_id]:
+                detail = world.detail_of(world.source(other))
+                if detail is None or detail.status != CURRENT:
+                    message = f"{other} comes earlier on {name} and has no current detail"
+                    raise Rejected("missing_predecessor", message, source_id=other, subject_id=name)
+                details[world.place[other]] = detail.ref
+    return [details[place] for place in sorted(details)]
+
+
+def _enter(world: FinanceWorld, source: Source, field: str, amounts: dict[str, int]) -> None:
+    """Let a source's amounts by invoice or component take the place of those of its detail before."""
     detail = world.detail_of(source)
-    return {getattr(item, field) for item in detail.content.items} if detail else set()
-
-
-def _earlier(world: FinanceWorld, source_id: str, *orders: tuple[str, ...]) -> list[str]:
-    """References of the details of sources that come before, each once."""
-    before = {s for order in orders for s in order if world.place[s] < world.place[source_id]}
-    details = [world.detail_of(world.source(s)) for s in sorted(before, key=world.place.__getitem__)]
-    return [d.ref for d in details if d is not None]
+    before = {getattr(item, field) for item in detail.content.items} if detail else set()
+    for name in before:
+        del world.entries[name][source.source_id]
+    for name, minor in amounts.items():
+        world.entries.setdefault(name, {})[source.source_id] = minor
+    keys = [f"entries:{name}" for name in sorted(before | amounts.keys())]
+    world.changed(*keys, cause=f"{source.source_id} was submitted anew")
 
 
 @tool("business", refusals=("totals_mismatch",))
@@ -566,6 +541,11 @@ def _reviewer(world: FinanceWorld, reviewer_id: str, gross: int | None, barred: 
         raise Rejected("not_independent", f"{reviewer_id} reviewed a neighbouring stage", reviewer_id=reviewer_id)
 
 
+def _refuse_published(publications: list[Artifact], closure: str) -> None:
+    if publications and publications[-1].content.closure == closure:
+        raise Rejected("wrong_state", f"{closure} has been published already", closure=closure)
+
+
 def _latest_reviewers(world: FinanceWorld, stages: list[Stage]) -> list[str]:
     reviews = [world.newest_of("stage_review", s.stage_id) for s in stages]
     return [r.content.reviewer_id for r in reviews if r is not None]
@@ -578,6 +558,7 @@ def review_stage(world: FinanceWorld, closure: Ref, reviewer_id: Id) -> dict[str
     stage = world.stage(closed.subject)
     goal = f"stage:{stage.stage_id}"
     world.attempt(goal)
+    _refuse_published(world.publications_of(stage.stage_id), closure)
     _reviewer(world, reviewer_id, closed.content.gross_minor, _latest_reviewers(world, world.neighbours(stage)))
     content = StageReview(stage.stage_id, closure, reviewer_id)
     artifact = world.publish(
@@ -593,19 +574,18 @@ def publish_stage(world: FinanceWorld, closure: Ref, review: Ref) -> dict[str, A
     stage_id = closed.subject
     goal = f"stage:{stage_id}"
     world.attempt(goal)
-    reviewed = world.current(review, "stage_review")
-    if reviewed.content.closure != closure:
-        raise Rejected("not_reviewed", f"{review} is the review of another closure", review=review)
     before = world.publications_of(stage_id)
-    if before and before[-1].content.closure == closure:
-        raise Rejected("wrong_state", f"{closure} has been published already", closure=closure)
+    _refuse_published(before, closure)
+    if world.artifact(review, "stage_review").content.closure != closure:
+        raise Rejected("not_reviewed", f"{review} is the review of another closure", review=review)
+    world.current(review)
     content = StagePublication(stage_id, closure, review, closed.content.closing)
     artifact = world.publish(
         "stage_publication", stage_id, content, [closure, review], goal=goal, module=f"closure:{stage_id}"
     )
     for ref in (*closed.content.current, *closed.content.deferred):
         world.carried.setdefault(world.artifacts[ref].subject, {}).setdefault(ref, artifact.ref)
-    released = [] if before else world.maps_released_by.get(stage_id, [])
+    released: list[IdentityMap] = [] if before else world.having("identity_maps", "released_by", stage_id)
     if not before:
         world.count("stages_published")
         sources = dict.fromkeys(m.identity_source for m in released)
@@ -661,6 +641,9 @@ def publish_release(world: FinanceWorld, review: Ref) -> dict[str, Any]:
     """Publish the release on its current review."""
     world.attempt("release")
     world.current(review, "release_review")
+    published = world.newest_of("release_publication", world.release_id)
+    if published is not None and published.content.review == review:
+        raise Rejected("wrong_state", f"the release has been published on {review} already", review=review)
     artifact = world.publish(
         "release_publication", world.release_id, ReleasePublication(review), [review], goal="release", module="release"
     )

@@ -7,7 +7,7 @@ those of the skills: each rule stands here once, for the operations, for stalene
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from skillhorizon.core.errors import Rejected
 from skillhorizon.core.world import CURRENT, Artifact, Record, Update, World
 
 SKILLS = Path(__file__).parent / "skills"
-DETAIL_KINDS = ("normalization", "allocation", "adjustment")
+DETAIL_KINDS = {"integration": "normalization", "receivables": "allocation", "maintenance": "adjustment"}
 _NEVER_STALE = ("historical_view", "stage_publication", "release_publication", "obligation_release")
 
 Totals = dict[str, int]
@@ -75,6 +75,10 @@ class SourceRecords(Record, frozen=True):
     rows: tuple[Row, ...] = ()
     lines: tuple[Line, ...] = ()
     pack: tuple[PackEntry, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.rows or self.lines or self.pack)
 
 
 class Format(Record, frozen=True):
@@ -320,20 +324,19 @@ class FinanceWorld(World):
         self.sources_of: dict[str, list[str]] = {s.stage_id: [] for s in self.stages}
         for source in sorted(t["sources"].values(), key=lambda s: s.seq):
             self.sources_of[source.stage].append(source.source_id)
-        self.contracts_of = _grouped(t["contracts"].values(), "format", lambda c: (c.effective_from, c.contract_id))
-        self.notes_on = _grouped(t["credit_notes"].values(), "invoice", lambda c: c.credit_id)
-        self.reissues_of = _grouped(t["invoices"].values(), "reissue_of", lambda i: i.invoice_id)
-        self.maps_released_by = _grouped(t["identity_maps"].values(), "released_by", lambda m: m.map_id)
-        self.maps_of: dict[str, list[str]] = {}
-        self.evidence_on: dict[str, list[str]] = {}
-        for identity in sorted(t["identity_maps"].values(), key=lambda m: (m.effective_from, m.map_id)):
-            self.maps_of.setdefault(identity.identity_source, []).append(identity.map_id)
-        for document in sorted(t["evidence"].values(), key=lambda d: (d.issued, d.seq)):
-            self.evidence_on.setdefault(document.component, []).append(document.document_id)
-        self.applied: dict[str, dict[str, list[tuple[int, int]]]] = {}
-        """invoice -> source -> (line's seq, applied + written off), of each source's newest allocation"""
-        self.adjusted: dict[str, dict[str, int]] = {}
-        """component -> source -> minor, of each source's newest adjustment"""
+        self._ids_by = {
+            (table, field): _group(t[table], field)
+            for table, field in (
+                ("contracts", "format"),
+                ("identity_maps", "identity_source"),
+                ("identity_maps", "released_by"),
+                ("invoices", "reissue_of"),
+                ("credit_notes", "invoice"),
+                ("evidence", "component"),
+            )
+        }
+        self.entries: dict[str, dict[str, int]] = {}
+        """invoice -> source -> applied and written off; component -> source -> minor; of each source's newest detail"""
         self.carried: dict[str, dict[str, str]] = {}
         """source -> aggregate -> first publication that carried it"""
         self.views_of: dict[str, list[str]] = {}
@@ -348,13 +351,16 @@ class FinanceWorld(World):
         stage: Stage = self.get("stages", stage_id)
         return stage
 
+    def having(self, table: str, field: str, value: str) -> list[Any]:
+        """The records of a table that have this value in an indexed field, by id (those of updates come last)."""
+        return [self.tables[table][key] for key in self._ids_by[table, field].get(value, ())]
+
     def newest_of(self, kind: str, subject: str) -> Artifact | None:
         """The newest version of the artifact of this kind about this subject."""
         return self.newest.get(f"{self.prefixes[kind]}-{subject.partition('-')[2]}")
 
     def detail_of(self, source: Source) -> Artifact | None:
-        kind = DETAIL_KINDS[("integration", "receivables", "maintenance").index(source.kind)]
-        return self.newest_of(kind, source.source_id)
+        return self.newest_of(DETAIL_KINDS[source.kind], source.source_id)
 
     def aggregate_of(self, source_id: str) -> Artifact | None:
         return self.newest_of("aggregate", source_id)
@@ -382,10 +388,10 @@ class FinanceWorld(World):
 
     def contract_for(self, source: Source) -> Contract:
         """Rule 1."""
-        for contract in self.contracts_of[source.format]:
+        contract: Contract
+        for contract in self.having("contracts", "format", source.format or ""):
             if contract.effective_from <= source.booking_period <= contract.effective_to:
-                found: Contract = contract
-                return found
+                return contract
         raise LookupError(f"no contract of {source.format} holds {source.booking_period}")
 
     def released(self, identity: IdentityMap) -> bool:
@@ -394,12 +400,13 @@ class FinanceWorld(World):
 
     def authority(self, identity_source: str, period: str) -> IdentityMap | None:
         """Rule 2: the released map in force in ``period`` that no other such map supersedes."""
-        table = self.tables["identity_maps"]
-        such = [m for m in map(table.__getitem__, self.maps_of.get(identity_source, ())) if self.released(m)]
-        such = [m for m in such if m.effective_from <= period <= m.effective_to]
+        such: list[IdentityMap] = [
+            m
+            for m in self.having("identity_maps", "identity_source", identity_source)
+            if self.released(m) and m.effective_from <= period <= m.effective_to
+        ]
         replaced = {m.supersedes for m in such}
-        final = [m for m in such if m.map_id not in replaced]
-        return final[0] if final else None
+        return next((m for m in such if m.map_id not in replaced), None)
 
     def entity_of(self, map_id: str, account: str) -> str | None:
         entries: MapEntries = self.tables["map_entries"][map_id]
@@ -418,13 +425,14 @@ class FinanceWorld(World):
             invoice = self.tables["invoices"][invoice.reissue_of]
         return invoice.invoice_id
 
+    def family(self, invoice_id: str) -> list[str]:
+        """An invoice and its reissues."""
+        return [invoice_id, *(i.invoice_id for i in self.having("invoices", "reissue_of", invoice_id))]
+
     def notes_about(self, invoice_id: str) -> list[CreditNote]:
         """Notes on an invoice and on its reissues, by id."""
-        ids = [invoice_id, *(i.invoice_id for i in self.reissues_of.get(invoice_id, ()))]
-        table = self.tables["credit_notes"]
-        return sorted(
-            (table[n.credit_id] for i in ids for n in self.notes_on.get(i, ())), key=lambda note: note.credit_id
-        )
+        notes = [n for i in self.family(invoice_id) for n in self.having("credit_notes", "invoice", i)]
+        return sorted(notes, key=lambda note: note.credit_id)
 
     def counted_credits(self, invoice_id: str, period: str) -> list[CreditNote]:
         """Rule 6: approved notes on the invoice or its reissue, approved by ``period``."""
@@ -434,19 +442,17 @@ class FinanceWorld(World):
             if n.status == "approved" and n.approved is not None and n.approved <= period
         ]
 
-    def applied_before(self, invoice_id: str, source_id: str) -> int:
-        """Rule 6: applied and written off by sources earlier by (stage ordinal, seq)."""
-        here = self.place[source_id]
-        by_source = self.applied.get(invoice_id, {})
-        return sum(minor for s, lines in by_source.items() if self.place[s] < here for _, minor in lines)
+    def entered_before(self, name: str, source_id: str) -> int:
+        """Rules 6 and 7: entries on an invoice or component by sources earlier by (stage ordinal, seq)."""
+        entries = self.entries.get(name, {})
+        return sum(minor for s, minor in entries.items() if self.place[s] < self.place[source_id])
 
     def authoritative(self, component: Component, period: str) -> Evidence | None:
         """Rule 7: the document that decides the component's value at ``period``, or None."""
-        table = self.tables["evidence"]
         admitted = admitted_classes()[component.class_]
-        such = [
+        such: list[Evidence] = [
             d
-            for d in map(table.__getitem__, self.evidence_on.get(component.component_id, ()))
+            for d in self.having("evidence", "component", component.component_id)
             if d.status == "valid" and d.class_ in admitted and d.issued <= period
         ]
         replaced = {d.supersedes for d in such}
@@ -454,18 +460,9 @@ class FinanceWorld(World):
 
     def carrying(self, component: Component, source_id: str | None = None) -> int:
         """Rule 7: opening and all entries, or those of packs earlier than ``source_id``."""
-        entries = self.adjusted.get(component.component_id, {})
-        before = self.place[source_id] if source_id else (len(self.stages) + 1, 0)
-        return component.opening_minor + sum(minor for s, minor in entries.items() if self.place[s] < before)
-
-    def unready_predecessor(self, sources: Sequence[str], source_id: str) -> str | None:
-        """The first of ``sources`` before ``source_id`` without a current detail."""
-        for other in sources:
-            if self.place[other] < self.place[source_id]:
-                detail = self.detail_of(self.tables["sources"][other])
-                if detail is None or detail.status != CURRENT:
-                    return other
-        return None
+        name = component.component_id
+        entered = self.entered_before(name, source_id) if source_id else sum(self.entries.get(name, {}).values())
+        return component.opening_minor + entered
 
     # -- true amounts ----------------------------------------------------------------------------------------------
 
@@ -494,7 +491,7 @@ class FinanceWorld(World):
         for line in sorted(self.tables["records"][source.source_id].lines, key=lambda line: line.seq):
             invoice: Invoice = self.tables["invoices"][self.original(line.reference)]
             credits = sum(c.amount_minor for c in self.counted_credits(invoice.invoice_id, source.booking_period))
-            before = self.applied_before(invoice.invoice_id, source.source_id) + here.get(invoice.invoice_id, 0)
+            before = self.entered_before(invoice.invoice_id, source.source_id) + here.get(invoice.invoice_id, 0)
             open_minor = max(0, invoice.amount_minor - credits - before)
             applied, writeoff, unapplied = allocation(line.paid_minor, open_minor, invoice.tolerance_minor)
             here[invoice.invoice_id] = here.get(invoice.invoice_id, 0) + applied + writeoff
@@ -510,44 +507,41 @@ class FinanceWorld(World):
 
     # -- staleness (rule 11) ---------------------------------------------------------------------------------------
 
-    def values_cited(self, artifact: Artifact) -> dict[str, Any]:
-        """The present values of what a detail cites, under the same names as its basis keeps them."""
-        content: Detail = artifact.content
-        source = self.tables["sources"][content.source_id]
-        if artifact.kind == "normalization":
-            return self.normalization_values(content, artifact.basis.authority_cited)
-        if artifact.kind == "allocation":
-            return self.allocation_values(source, content)
-        return self.adjustment_values(source, content)
+    def values_cited(self, content: Detail, authority_cited: bool) -> dict[str, Any]:
+        """The present values of what a detail cites."""
+        source = self.source(content.source_id)
+        if source.kind == "integration":
+            return self._normalization_values(source, content, authority_cited)
+        if source.kind == "receivables":
+            return self._allocation_values(source, content)
+        return self._adjustment_values(source, content)
 
-    def normalization_values(self, content: Detail, authority_cited: bool) -> dict[str, Any]:
+    def _normalization_values(self, source: Source, content: Detail, authority_cited: bool) -> dict[str, Any]:
         """Head of each cited order under the cited policy; entity of each used account where authority was cited."""
         cited = content.cited
-        values: dict[str, Any] = {}
-        orders = self.rows_by_order(content.source_id)
         contract: Contract = self.tables["contracts"][cited["contract_id"]]
-        source: Source = self.tables["sources"][content.source_id]
         authority = self.authority(cited["identity_source_id"], source.booking_period) if authority_cited else None
+        orders = self.rows_by_order(source.source_id)
+        values: dict[str, Any] = {}
         for item in content.items:
             row = head(orders[item.order], cited["conflict_policy"])
             values[f"order {item.order}"] = row and (row.amount, row.debit, row.credit)
             if authority is not None:
-                used = next(r for r in orders[item.order] if r.row == item.row)
-                account = account_of(used, contract)
+                account = account_of(next(r for r in orders[item.order] if r.row == item.row), contract)
                 values[f"account {account}"] = self.entity_of(authority.map_id, account)
         return values
 
-    def allocation_values(self, source: Source, content: Detail) -> dict[str, Any]:
+    def _allocation_values(self, source: Source, content: Detail) -> dict[str, Any]:
         paid = {line.line: line.paid_minor for line in self.tables["records"][source.source_id].lines}
         values: dict[str, Any] = {}
         for item in content.items:
-            values[f"line {item.line}"] = paid[item.line]
             credits = self.counted_credits(item.invoice, source.booking_period)
+            values[f"line {item.line}"] = paid[item.line]
             values[f"credits of {item.invoice}"] = sum(c.amount_minor for c in credits)
-            values[f"applications to {item.invoice}"] = self.applied_before(item.invoice, source.source_id)
+            values[f"applications to {item.invoice}"] = self.entered_before(item.invoice, source.source_id)
         return values
 
-    def adjustment_values(self, source: Source, content: Detail) -> dict[str, Any]:
+    def _adjustment_values(self, source: Source, content: Detail) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for item in content.items:
             component: Component = self.tables["components"][item.component]
@@ -559,8 +553,8 @@ class FinanceWorld(World):
     def staleness(self, artifact: Artifact, cause: str) -> str | None:
         if artifact.kind in _NEVER_STALE:
             return None
-        if artifact.kind in DETAIL_KINDS:
-            now, then = self.values_cited(artifact), artifact.basis.values
+        if isinstance(artifact.content, Detail):
+            now, then = self.values_cited(artifact.content, artifact.basis.authority_cited), artifact.basis.values
             return next((f"{name} has changed" for name, value in then.items() if now.get(name) != value), None)
         return super().staleness(artifact, cause)
 
@@ -569,25 +563,20 @@ class FinanceWorld(World):
     def apply_update(self, update: Update) -> None:
         effect: Amendment = update.effect
         for put in effect.puts:
-            if put.table == "identity_maps" and put.key not in self.tables["identity_maps"]:
-                self.maps_of[put.record.identity_source].append(put.key)
-                self._sort(self.maps_of[put.record.identity_source], put, lambda m: (m.effective_from, m.map_id))
-            elif put.table == "evidence" and put.key not in self.tables["evidence"]:
-                self.evidence_on[put.record.component].append(put.key)
-                self._sort(self.evidence_on[put.record.component], put, lambda d: (d.issued, d.seq))
+            if put.key not in self.tables[put.table]:
+                for (table, field), ids in self._ids_by.items():
+                    if table == put.table:
+                        ids.setdefault(getattr(put.record, field), []).append(put.key)
             self.put(put.table, put.key, put.record)
         self.announce(effect.kind, effect.subjects, effect.text)
         self.changed(*effect.keys, cause=effect.text)
 
-    def _sort(self, ids: list[str], put: Put, key: Any) -> None:
-        table = {**{i: self.tables[put.table][i] for i in ids if i != put.key}, put.key: put.record}
-        ids.sort(key=lambda i: key(table[i]))
 
-
-def _grouped(records: Iterable[Any], field: str, key: Any) -> Mapping[Any, list[Any]]:
-    groups: dict[Any, list[Any]] = {}
-    for record in sorted(records, key=key):
-        groups.setdefault(getattr(record, field), []).append(record)
+def _group(records: Mapping[str, Any], field: str) -> dict[Any, list[str]]:
+    """Value of the field -> ids of the records that have it, in order."""
+    groups: dict[Any, list[str]] = {}
+    for key in sorted(records):
+        groups.setdefault(getattr(records[key], field), []).append(key)
     return groups
 
 
