@@ -1,0 +1,588 @@
+"""The reference procedure of the plant, and the plausible mistakes around it.
+
+Orders by level, each made, observed, graded, reworked and topped up before the next one. Programs, orders and
+calibrations are read once and remembered until a notice; stock, free units and calendars are always read anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from operator import sub
+from typing import Any
+
+from skillhorizon.core.policy import Call, Confusion, Job, Memory, Steps, ask, ask_all, run_script
+from skillhorizon.envs.factory.seed import DAY, FAMILIES, Characteristic
+from skillhorizon.envs.factory.world import LARGEST_START, TOTALS, graded
+
+SKILLS = (
+    "dispatch-and-close",
+    "execute-and-observe",
+    "grade-produced-units",
+    "rework-selectively",
+    "schedule-equipment",
+    "trace-material-demand",
+    "verify-tool-calibration",
+)
+
+
+class FactoryPolicy:
+    """Knows only what the tools answered. ``memory`` holds observations; the rest is the state of its own work."""
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self.brief: dict[str, Any] = {}
+        self.cells: dict[str, dict[str, Any]] = {}
+        self.reworkable: list[str] = []
+        self.waiting: dict[str, dict[str, Any]] = {}
+        """orders that were not started yet, in the order of the list"""
+        self.level_of: dict[str, int] = {}
+        self.open_in_level: dict[int, int] = {}
+        """level -> its orders that are not complete"""
+        self.complete: dict[str, None] = {}
+        self.short: dict[str, int] = {}
+        """started orders -> units still to be started"""
+        self.on_hold: dict[str, list[tuple[str, int, list[str]]]] = {}
+        """order -> batch versions, their ends, and their units that wait for the bench"""
+        self.reworked: dict[str, int] = {}
+        self.bench_day = 0
+        """the day last used on the bench; those before are mostly full"""
+        self.clock: dict[str, int] = {}
+        self.to_ship: dict[str, None] = {}
+        self.notices_read = 0
+        self.closed = False
+
+    # -- the plan --------------------------------------------------------------------------------------------------
+
+    def opening(self) -> Steps[None]:
+        self.brief = yield from ask("read_task_brief")
+        yield from ask("list_skills")
+        for skill in SKILLS:
+            yield from ask("read_skill_file", skill=skill)
+        cells = yield from ask_all("list_cells")
+        self.cells = {cell["cell_id"]: cell for cell in cells}
+        self.memory.keep("cells", self.cells)
+        codes = yield from ask_all("list_defect_codes")
+        self.reworkable = [code["code"] for code in codes if code["rework_route"] == "bench"]
+        self.memory.keep("codes", codes)
+        for order in (yield from ask_all("list_orders")):
+            self.waiting[order["order_id"]] = order
+            self.level_of[order["order_id"]] = order["level"]
+            self.open_in_level[order["level"]] = self.open_in_level.get(order["level"], 0) + 1
+
+    def ready(self) -> Iterator[Job]:
+        """Production is closed once nothing else can be done."""
+        jobs = self._jobs()
+        first = next(jobs, None)
+        if first is not None:
+            yield first
+            yield from jobs
+        elif self.level_of and not self.closed:
+            yield Job("close", self._close)
+
+    def _jobs(self) -> Iterator[Job]:
+        for order_id in self.on_hold:
+            yield Job(f"rework:{order_id}", partial(self._rework, order_id))
+        for order_id in self.short:
+            if order_id not in self.on_hold:
+                yield Job(f"top-up:{order_id}", partial(self._start, order_id))
+        for order_id in self.to_ship:
+            yield Job(f"dispatch:{order_id}", partial(self._dispatch, order_id))
+        for order_id, listed in self.waiting.items():
+            known = self.memory.get(("order", order_id))
+            if known is not None:
+                suppliers = [line["supplier_order"] for line in known["lines"] if "supplier_order" in line]
+                if all(s in self.complete for s in suppliers):
+                    yield Job(f"order:{order_id}", partial(self._start, order_id))
+            elif not any(self.open_in_level[level] for level in range(1, listed["level"])):
+                yield Job(f"order:{order_id}", partial(self._start, order_id))
+            else:
+                yield Job(f"survey:{order_id}", partial(self._survey, order_id))
+
+    def _survey(self, order_id: str) -> Steps[None]:
+        yield from self._order(order_id)
+
+    def _order(self, order_id: str) -> Steps[dict[str, Any]]:
+        query = ask("get_order", module=f"order:{order_id}", order_id=order_id)
+        return (yield from self.memory.lookup(("order", order_id), query))
+
+    # -- a start: inputs, cell, run, verdicts ----------------------------------------------------------------------
+
+    def _start(self, order_id: str) -> Steps[None]:
+        """The first start of an order, or the top-up of what it lost."""
+        order = yield from self._order(order_id)
+        self.waiting.pop(order_id, None)
+        units = min(self.short.setdefault(order_id, order["quantity"]), LARGEST_START)
+        allocation = yield from self._allocate(order, units)
+        if allocation is None:
+            del self.short[order_id]
+            return
+        run = yield from self._run(order, allocation)
+        yield from self._judge(order, run["batch"], run["end"])
+        yield from self._read_notices()
+
+    def _allocate(self, order: dict[str, Any], units: int) -> Steps[dict[str, Any] | None]:
+        """Inputs for so many units, or for as many as the free inputs allow."""
+        module = f"order:{order['order_id']}"
+        found = []
+        for line in order["lines"]:
+            found.append((yield from (self._lots if "material" in line else self._units)(line, module)))
+            units = min(units, sum(size for _, size in found[-1]) // line["per_unit"])
+        if not units:
+            return None
+        lines = []
+        for line, inputs in zip(order["lines"], found, strict=True):
+            wanted = units * line["per_unit"]
+            if "material" not in line:
+                lines.append({"line": line["line"], "unit_ids": [unit for unit, _ in inputs[:wanted]]})
+                continue
+            parts: list[dict[str, Any]] = []
+            for lot, quantity in inputs:
+                if wanted:
+                    parts.append({"lot_id": lot, "quantity": min(quantity, wanted)})
+                    wanted -= parts[-1]["quantity"]
+            lines.append({"line": line["line"], "lots": parts})
+        return (
+            yield from ask(
+                "allocate_inputs",
+                module=module,
+                goal=f"material:{order['order_id']}",
+                order_id=order["order_id"],
+                units=units,
+                lines=lines,
+            )
+        )
+
+    def _lots(self, line: dict[str, Any], module: str) -> Steps[list[tuple[str, int]]]:
+        """Usable lots of a material, and what they hold."""
+        lots = yield from ask_all("list_lots", module=module, material_id=line["material"])
+        self.memory.keep(("lots", line["material"]), lots)
+        return [
+            (lot["lot_id"], lot["quantity_left"])
+            for lot in lots
+            if lot["state"] == "released" and lot["cert"] >= line["min_cert"] and lot["quantity_left"]
+        ]
+
+    def _units(self, line: dict[str, Any], module: str) -> Steps[list[tuple[str, int]]]:
+        """Free units that fit a line: for ``any`` those of grade B first."""
+        found = yield from ask_all("list_units", module=module, order_id=line["supplier_order"])
+        self.memory.keep(("units", line["supplier_order"]), found)
+        if line["fit"] == "A":
+            return [(unit["unit_id"], 1) for unit in found if unit["grade"] == "A"]
+        return [(unit["unit_id"], 1) for unit in sorted(found, key=lambda unit: unit["grade"] != "B")]
+
+    def _run(self, order: dict[str, Any], allocation: dict[str, Any]) -> Steps[dict[str, Any]]:
+        order_id, units = order["order_id"], allocation["units"]
+        module, goal = f"order:{order_id}", f"equipment:{order_id}"
+        programs = yield from self._programs(order)
+        _, cell, program_id = min(
+            (self.clock.get(cell["cell_id"], 0), cell["cell_id"], program["program_id"])
+            for program in programs
+            for cell in program["cells"]
+            if self._eligible(program, cell)
+        )
+        header = next(p for p in programs if p["program_id"] == program_id)
+        released, ticks = yield from self._ticks(header, units, module, goal)
+        calibration = yield from self._calibration(cell, header["tool_family"], units, module)
+        earliest = max(allocation["ready"], self.clock.get(cell, 0))
+        start = yield from self._gap(cell, earliest, ticks, module)
+        self.memory.keep("booking at hand", (order_id, header["tool_family"], earliest))
+        booking = yield from ask(
+            "book_cell",
+            module=module,
+            goal=goal,
+            allocation=allocation["allocation"],
+            program_id=program_id,
+            revision=released["revision"],
+            cell_id=cell,
+            calibration=calibration["calibration"],
+            start=start,
+            ticks=ticks,
+        )
+        run = yield from ask("run_program", module=module, goal=goal, booking=booking["booking"])
+        self.clock[cell] = run["end"]
+        calibration["units_run"] += units
+        self.memory.keep(("ticks", order_id), ticks)
+        used = {"program_id": program_id, "tool_family": header["tool_family"], "offsets_um": calibration["offsets_um"]}
+        self.memory.keep(("run", run["batch"].partition("@")[0]), run | used)
+        return run
+
+    def _programs(self, order: dict[str, Any]) -> Steps[list[dict[str, Any]]]:
+        query = ask_all("list_programs", module=f"order:{order['order_id']}", product_id=order["product_id"])
+        return (yield from self.memory.lookup(("programs", order["product_id"]), query))
+
+    def _eligible(self, program: dict[str, Any], cell: dict[str, Any]) -> bool:
+        """Qualified without end, and strong and far-reaching enough."""
+        facts = self.cells[cell["cell_id"]]
+        able = facts["payload_g"] >= program["payload_g"] and facts["reach_mm"] >= program["reach_mm"]
+        return able and cell["qualified_until"] is None
+
+    def _program(self, program_id: str, module: str) -> Steps[dict[str, Any]]:
+        query = ask("get_program", module=module, program_id=program_id)
+        return (yield from self.memory.lookup(("program", program_id), query))
+
+    def _ticks(self, header: dict[str, Any], units: int, module: str, goal: str) -> Steps[tuple[dict[str, Any], int]]:
+        """The released revision, and how long it takes for so many units."""
+        program_id = header["program_id"]
+        program = yield from self._program(program_id, module)
+        released = next(r for r in program["revisions"] if r["state"] == "released")
+        waypoints = yield from self.memory.lookup(
+            ("waypoints", program_id), ask_all("list_waypoints", module=module, program_id=program_id)
+        )
+        arguments = {
+            "quantity": units,
+            "setup_ticks": header["setup_ticks"],
+            "feed_pct": released["feed_pct"],
+            "waypoints": [[w["move_ms"], w["dwell_ms"]] for w in waypoints],
+        }
+        output = yield from run_script("schedule-equipment", "run_ticks", arguments, module=module, goal=goal)
+        return released, output["ticks"]
+
+    def _calibration(self, cell: str, family: str, units: int, module: str) -> Steps[dict[str, Any]]:
+        """The calibration in force, from memory while it is good for so many units; a new one where it has lapsed."""
+        key = ("calibrations", cell, family)
+        known = self.memory.get(key)
+        if known is None or not self._holds(known[0], units):
+            page = yield from ask("list_calibrations", module=module, cell_id=cell, tool_family=family)
+            known = page["items"]
+        if not self._holds(known[0], units):
+            made = yield from ask("calibrate_tool", module=module, cell_id=cell, tool_family=family)
+            known = [made, *known]
+        self.memory.keep(key, known)
+        newest: dict[str, Any] = known[0]
+        return newest
+
+    @staticmethod
+    def _holds(calibration: dict[str, Any], units: int) -> bool:
+        return not calibration["void"] and calibration["units_run"] + units <= calibration["valid_units"]
+
+    def _gap(self, cell: str, earliest: int, ticks: int, module: str) -> Steps[int]:
+        """The first tick from which the cell is free for so long, by a calendar read now."""
+        start = earliest
+        cursor: dict[str, Any] = {}
+        while True:
+            page = yield from ask("list_cell_calendar", module=module, cell_id=cell, from_tick=earliest, **cursor)
+            for busy in page["items"]:
+                if busy["start"] >= start + ticks:
+                    return start
+                start = max(start, busy["end"])
+            if not page["next_cursor"]:
+                return start
+            cursor = {"cursor": page["next_cursor"]}
+
+    # -- evidence and verdicts -------------------------------------------------------------------------------------
+
+    def _judge(self, order: dict[str, Any], batch: str, end: int) -> Steps[None]:
+        """Observe a batch version that ends at this tick, grade its units and give the verdicts."""
+        order_id = order["order_id"]
+        module = goal = f"order:{order_id}"
+        page = yield from ask("read_instruments", module=module, batch=batch)
+        captures, rows = page["captures"], list(page["items"])
+        while page["next_cursor"]:
+            page = yield from ask("read_instruments", module=module, batch=batch, cursor=page["next_cursor"])
+            rows += page["items"]
+        chosen = [c["capture_id"] for c in captures if c["kind"] in order["mandatory"]]
+        self.memory.keep(("captures", order_id), [*self.memory.get(("captures", order_id), []), (batch, captures)])
+        self._keep_last("mandatory kinds", order["mandatory"])
+        yield from ask("record_observations", module=module, goal=goal, batch=batch, capture_ids=chosen)
+        run = yield from self.memory.lookup(("run", batch.partition("@")[0]), self._run_of(order, batch))
+        program = yield from self._program(run["program_id"], module)
+        self._keep_last("programs read", program)
+        self.memory.keep("run at hand", run)
+        arguments = {
+            "characteristics": [
+                [
+                    c["axis"],
+                    c["nominal_um"],
+                    c["tolerance_um"],
+                    c["rework_limit_um"],
+                    c["over_code"],
+                    c["under_code"],
+                ]
+                for c in program["characteristics"]
+            ],
+            "offsets_um": run["offsets_um"],
+            "reworkable_codes": self.reworkable,
+            "readings_um": rows,
+        }
+        output = yield from run_script("grade-produced-units", "grade_units", arguments, module=module, goal=goal)
+        permit = order["rework_permit"] - self.reworked.get(order_id, 0)
+        self.memory.keep("grading at hand", (arguments, permit))
+        verdicts = _permitted([(unit, verdict) for unit, verdict, _, _ in output["verdicts"]], permit)
+        answer = yield from ask(
+            "finalize_units",
+            module=module,
+            goal=goal,
+            batch=batch,
+            calibration=run["calibration"],
+            verdicts=verdicts,
+        )
+        self._note(order, answer["short"] - answer["on_hold"], answer["short"])
+        if answer["held"]:
+            self.on_hold.setdefault(order_id, []).append((batch, end, answer["held"]))
+
+    def _keep_last(self, key: str, value: Any) -> None:
+        """Remember the last few things seen of a kind, each once."""
+        self.memory.keep(key, [*(other for other in self.memory.get(key, []) if other != value), value][-4:])
+
+    def _note(self, order: dict[str, Any], to_start: int, short: int) -> None:
+        """What is left to do for an order after its verdicts."""
+        order_id = order["order_id"]
+        self.short.pop(order_id, None)
+        if to_start > 0:
+            self.short[order_id] = to_start
+        if not short and order_id not in self.complete:
+            self.complete[order_id] = None
+            self.open_in_level[order["level"]] -= 1
+            if order["terminal"]:
+                self.to_ship[order_id] = None
+
+    def _run_of(self, order: dict[str, Any], batch: str) -> Steps[dict[str, Any]]:
+        """Program, cell and offsets of the run of a batch that is not remembered."""
+        module = f"order:{order['order_id']}"
+        run = yield from ask("get_batch", module=module, batch=batch)
+        programs = yield from self._programs(order)
+        family = next(p["tool_family"] for p in programs if p["program_id"] == run["program_id"])
+        found = yield from ask_all("list_calibrations", module=module, cell_id=run["cell_id"], tool_family=family)
+        offsets = next(c["offsets_um"] for c in found if c["calibration"] == run["calibration"])
+        return {**run, "offsets_um": offsets, "tool_family": family}
+
+    def _rework(self, order_id: str) -> Steps[None]:
+        order = yield from self._order(order_id)
+        module = f"order:{order_id}"
+        batch, end, held = self.on_hold[order_id].pop(0)
+        room = min(len(held), self.brief["bench_units_a_day"])
+        day = yield from self._bench_day(max(-(-end // DAY), self.bench_day), room, module)
+        if held[room:]:
+            self.on_hold[order_id].insert(0, (batch, end, held[room:]))
+        if not self.on_hold[order_id]:
+            del self.on_hold[order_id]
+        self.memory.keep("bench at hand", end)
+        answer = yield from ask(
+            "rework_units", module=module, goal=f"rework:{order_id}", batch=batch, unit_ids=held[:room], day=day
+        )
+        self.reworked[order_id] = self.reworked.get(order_id, 0) + room
+        yield from self._judge(order, answer["batch"], answer["end"])
+        yield from self._read_notices()
+
+    def _bench_day(self, first: int, room: int, module: str) -> Steps[int]:
+        """The first day on which the bench has so many free places."""
+        while True:
+            page = yield from ask("list_bench", module=module, from_day=first)
+            for day in page["items"]:
+                if day["free"] >= room:
+                    self.bench_day = day["day"]
+                    return self.bench_day
+            first = page["items"][-1]["day"] + 1
+
+    # -- notices, dispatch, close ----------------------------------------------------------------------------------
+
+    def _read_notices(self) -> Steps[None]:
+        notices = yield from ask_all("list_notices", since=self.notices_read)
+        for notice in notices:
+            self.notices_read = max(self.notices_read, notice["sequence"])
+        if notices:
+            self.memory.forget_where(lambda key: isinstance(key, tuple) and key[0] == "calibrations")
+
+    def _dispatch(self, order_id: str) -> Steps[None]:
+        module = f"order:{order_id}"
+        units = yield from ask_all("list_units", module=module, order_id=order_id)
+        yield from ask(
+            "dispatch_order",
+            module=module,
+            goal=f"dispatch:{order_id}",
+            order_id=order_id,
+            unit_ids=[unit["unit_id"] for unit in units],
+        )
+        del self.to_ship[order_id]
+
+    def _close(self) -> Steps[None]:
+        orders = yield from ask_all("list_orders", module="close")
+        levels = []
+        for level in sorted(self.open_in_level):
+            rows = [[o["order_id"], *(o[name] for name in TOTALS)] for o in orders if o["level"] == level]
+            arguments = {"rows": rows}
+            output = yield from run_script(
+                "dispatch-and-close", "level_balance", arguments, module="close", goal="close"
+            )
+            levels.append({"level": level, **output["totals"]})
+        yield from ask("close_production", module="close", goal="close", levels=levels)
+        self.closed = True
+
+
+def _permitted(found: Iterable[tuple[str, str]], permit: int) -> dict[str, str]:
+    """Verdicts by unit: of those to be reworked as many as the permit allows, the others scrapped."""
+    verdicts = {}
+    for unit, verdict in found:
+        if verdict == "rework":
+            verdict = "rework" if permit > 0 else "scrap"
+            permit -= 1
+        verdicts[unit] = verdict
+    return verdicts
+
+
+# -- plausible mistakes ----------------------------------------------------------------------------------------------
+
+
+def confusions(call: Call, memory: Memory) -> list[Confusion]:
+    """Plausible wrong alternatives of a consequential call, from what has been observed; each is well typed.
+
+    Some are refused at once; the others are accepted, and a gauge, a later shortage or the final score finds them.
+    """
+    make = _MISTAKES.get(call.tool)
+    if make is None:
+        return []
+    found = []
+    for kind, changes in make(call.arguments, memory):
+        arguments = {**call.arguments, **changes}
+        if arguments != call.arguments:
+            found.append(Confusion(kind, Call(call.tool, arguments, call.module, call.goal)))
+    return found
+
+
+Mistakes = Iterator[tuple[str, dict[str, Any]]]
+
+
+def _wrong_verdicts(given: dict[str, Any], memory: Memory) -> Mistakes:
+    """Verdicts that follow from wrong inputs of the grading script, and verdicts given against what it found."""
+    if "grading at hand" not in memory or "run at hand" not in memory:
+        return
+    (right, permit), run = memory.get("grading at hand"), memory.get("run at hand")
+    known = memory.get(("calibrations", run["cell_id"], run["tool_family"]), [])
+    at = next((n for n, c in enumerate(known) if c["calibration"] == run["calibration"]), None)
+    if at is not None:
+        for older in known[at + 1 : at + 2]:
+            yield "older_offsets", _graded({**right, "offsets_um": older["offsets_um"]}, permit)
+    for newest in known[:1]:
+        yield "newest_offsets", _graded({**right, "offsets_um": newest["offsets_um"]}, permit)
+        yield "newest_calibration_named", {"calibration": newest["calibration"]}
+    for program in memory.get("programs read", []):
+        axes = [c["axis"] for c in program["characteristics"]]
+        rows = [[axis, *row[1:]] for axis, row in zip(axes, right["characteristics"], strict=True)]
+        yield "axes_of_another_program", _graded({**right, "characteristics": rows}, permit)
+    codes = [code["code"] for code in memory.get("codes", [])[:10] if code["rework_route"] == "bench"]
+    yield "codes_of_the_first_page", _graded({**right, "reworkable_codes": codes}, permit)
+    verdicts = given["verdicts"]
+    for kind, before, after in (
+        ("reworkable_scrapped", "rework", "scrap"),
+        ("scrap_held_for_rework", "scrap", "rework"),
+        ("nonconforming_accepted", "scrap", "B"),
+        ("grade_raised", "B", "A"),
+    ):
+        unit = next((unit for unit, verdict in verdicts.items() if verdict == before), None)
+        if unit is not None:
+            yield kind, {"verdicts": {**verdicts, unit: after}}
+
+
+def _graded(given: dict[str, Any], permit: int) -> dict[str, Any]:
+    """The verdicts to which the script's answer would lead."""
+    rows = [Characteristic("", 0, *row) for row in given["characteristics"]]
+    exact = [c.nominal_um + given["offsets_um"][c.axis] for c in rows]
+    codes = frozenset(given["reworkable_codes"])
+    found = ((unit, graded(rows, tuple(map(sub, r, exact)), codes)[0]) for unit, *r in given["readings_um"])
+    return {"verdicts": _permitted(found, permit)}
+
+
+def _wrong_allocations(given: dict[str, Any], memory: Memory) -> Mistakes:
+    lines = given["lines"]
+    order = memory.get(("order", given["order_id"]))
+    if order is None:
+        return
+    wanted = {line["line"]: line for line in order["lines"]}
+    for index, line in enumerate(lines):
+        facts = wanted[line["line"]]
+        if "material" in facts:
+            lots = memory.get(("lots", facts["material"]), [])
+            for kind, state in (("lot_below_certificate", "released"), ("quarantined_lot", "quarantined")):
+                usable = facts["min_cert"] if state == "released" else 0
+                for lot in lots:
+                    if lot["state"] == state and (lot["cert"] < usable or not usable):
+                        part = {"lot_id": lot["lot_id"], "quantity": line["lots"][0]["quantity"]}
+                        yield kind, _with_line(lines, index, lots=[part, *line["lots"][1:]])
+        elif facts["fit"] == "any":
+            supplier = memory.get(("order", facts["supplier_order"]))
+            grades = {unit["unit_id"]: unit["grade"] for unit in memory.get(("units", facts["supplier_order"]), [])}
+            demanded = [unit for unit, grade in grades.items() if grade == "A"]
+            spare = [unit for unit in demanded if unit not in line["unit_ids"]]
+            taken = [unit for unit in line["unit_ids"] if grades.get(unit) == "B"]
+            # a supplier that nobody asks for grade A makes half its units so; elsewhere they are demanded
+            if spare and taken and supplier and len(demanded) != supplier["quantity"] // 2:
+                units = [spare[0] if unit == taken[0] else unit for unit in line["unit_ids"]]
+                yield "grade_a_into_any", _with_line(lines, index, unit_ids=units)
+    if all("unit_ids" in line for line in lines) and len(lines) == 2:
+        first, second = lines
+        exchanged = [{**first, "unit_ids": second["unit_ids"]}, {**second, "unit_ids": first["unit_ids"]}]
+        yield "suppliers_exchanged", {"lines": exchanged}
+
+
+def _with_line(lines: list[dict[str, Any]], index: int, **changes: Any) -> dict[str, Any]:
+    return {"lines": [*lines[:index], {**lines[index], **changes}, *lines[index + 1 :]]}
+
+
+def _wrong_bookings(given: dict[str, Any], memory: Memory) -> Mistakes:
+    program = memory.get(("program", given["program_id"]))
+    if program is not None:
+        yield "newest_revision", {"revision": program["revisions"][-1]["revision"]}
+    if "booking at hand" not in memory:
+        return
+    order_id, family, unread = memory.get("booking at hand")
+    first = memory.get(("ticks", order_id))
+    if first is not None:
+        yield "ticks_of_the_first_run", {"ticks": first}
+    for older in memory.get(("calibrations", given["cell_id"], family), [])[1:2]:
+        yield "older_calibration", {"calibration": older["calibration"]}
+    for other in FAMILIES:
+        if other != family:
+            for calibration in memory.get(("calibrations", given["cell_id"], other), [])[:1]:
+                yield "other_tools_calibration", {"calibration": calibration["calibration"]}
+    yield "calendar_unread", {"start": unread}
+
+
+def _wrong_observations(given: dict[str, Any], memory: Memory) -> Mistakes:
+    seen = memory.get(("captures", _order_of(given["batch"])))
+    if not seen:
+        return
+    *earlier, (_, present) = seen
+    kinds = {c["kind"] for c in present if c["capture_id"] in given["capture_ids"]}
+    for _, captures in earlier[-1:]:
+        chosen = [c["capture_id"] for c in captures if c["kind"] in kinds]
+        yield "captures_of_an_earlier_version", {"capture_ids": chosen}
+    for other in memory.get("mandatory kinds", [])[-2:-1]:
+        chosen = [c["capture_id"] for c in present if c["kind"] in other]
+        yield "kinds_of_another_order", {"capture_ids": chosen}
+
+
+def _order_of(batch: str) -> str:
+    return f"ord-{batch.split('-')[1]}"
+
+
+def _wrong_reworks(given: dict[str, Any], memory: Memory) -> Mistakes:
+    end = memory.get("bench at hand", 0)
+    if end % DAY:
+        yield "day_of_the_run", {"day": end // DAY}
+    before, _, version = given["batch"].partition("@")
+    if int(version) > 1:
+        yield "earlier_version_named", {"batch": f"{before}@{int(version) - 1}"}
+
+
+def _wrong_dispatches(given: dict[str, Any], memory: Memory) -> Mistakes:
+    if len(given["unit_ids"]) > 1:
+        yield "unit_left_behind", {"unit_ids": given["unit_ids"][:-1]}
+
+
+def _wrong_closings(given: dict[str, Any], memory: Memory) -> Mistakes:
+    levels = given["levels"]
+    planned = [{**row, "started": row["accepted"], "scrapped": 0, "reworked": 0} for row in levels]
+    yield "planned_totals", {"levels": planned}
+    yield "level_left_out", {"levels": levels[:-1]}
+
+
+_MISTAKES: dict[str, Callable[[dict[str, Any], Memory], Mistakes]] = {
+    "allocate_inputs": _wrong_allocations,
+    "book_cell": _wrong_bookings,
+    "close_production": _wrong_closings,
+    "dispatch_order": _wrong_dispatches,
+    "finalize_units": _wrong_verdicts,
+    "record_observations": _wrong_observations,
+    "rework_units": _wrong_reworks,
+}
