@@ -1,4 +1,4 @@
-"""Calls of any shape against every tool of every environment: an observation, never an exception, no change on refusal."""
+"""Calls of any shape against every tool of every environment: an observation, no exception, no change on refusal."""
 
 from __future__ import annotations
 

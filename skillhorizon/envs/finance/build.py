@@ -165,8 +165,7 @@ class Builder:
         self.draws = VARIANTS[config.family, config.variant]
         self.width = width
         self.T = int(config.options["stages"])
-        self.struck = struck_stages(self.T, int(config.options["updates"]))
-        self.struck_at = {s.stage: s for s in self.struck}
+        self.struck_at = {s.stage: s for s in struck_stages(self.T, int(config.options["updates"]))}
         self.ids = Ids(*self.key)
         self.stage_ids = [self.ids.new("stg", k) for k in range(1, self.T + 1)]
         self.entities = [self.ids.new("ent", n) for n in range(10)]
@@ -247,7 +246,7 @@ class Builder:
     def _add_obligations(self) -> int:
         rng = self.rng("obligations")
         count = 2 + self.T // 4
-        restated = rng.sample(sorted({k for s in self.struck for k in range(s.stage, s.published + 1)}), 2)
+        restated = rng.sample(sorted({k for s in self.struck_at.values() for k in range(s.stage, s.published + 1)}), 2)
         for n in range(count):
             stage = restated[n] if n < 2 else rng.randint(1, self.T)
             obligation_id = self.ids.new("obg", n)
@@ -260,7 +259,7 @@ class Builder:
         """The updates in turn, each made on the records as those before it leave them."""
         world, kinds = FinanceWorld(self.tables), self.draws.updates
         updates = []
-        for struck in self.struck:
+        for struck in self.struck_at.values():
             effect = self.amendment(world, struck, kinds[(struck.number - 1) % len(kinds)])
             updates.append(Update(struck.number, "stages_published", struck.published, effect))
             world.apply_update(updates[-1])
@@ -415,8 +414,7 @@ class Integration(Builder):
             amount = written(rng.randint(1_000, 99_999), contract)
             while amount in {r.amount for r in of_order}:
                 amount = written(rng.randint(1_000, 99_999), contract)
-            label, rev = f"r{len(rows) + 1:02d}", max(r.rev for r in of_order) + 1
-            row = replace(last, row=label, rev=rev, kind="correction", amount=amount)
+            row = replace(last, row=f"r{len(rows) + 1:02d}", rev=len(of_order) + 1, kind="correction", amount=amount)
             puts += correction(source, SourceRecords(rows=(*rows, row)))
         subjects = tuple(s.source_id for s in sources)
         text = f"Sources {', '.join(subjects)} received a corrected row each."

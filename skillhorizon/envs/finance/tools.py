@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, to_builtins
 from msgspec.structs import asdict
 
 from skillhorizon.core.errors import Rejected
@@ -202,18 +202,11 @@ def list_credit_notes(world: FinanceWorld, invoice_ids: Ids) -> Items:
 @tool("query", page=8, order="id")
 def list_components(world: FinanceWorld, component_ids: Ids) -> Items:
     """Read components: class, entity, opening and carrying value, the sources that adjust them, entries so far."""
-    rows = [world.get("components", i) for i in sorted(set(component_ids))]
+    rows: list[Component] = [world.get("components", i) for i in sorted(set(component_ids))]
 
     def render(component: Component) -> dict[str, Any]:
-        return {
-            "component_id": component.component_id,
-            "class": component.class_,
-            "entity": component.entity,
-            "opening_minor": component.opening_minor,
-            "carrying_minor": world.carrying(component),
-            "pack_sources": component.pack_sources,
-            "entries": _entries(world, component.component_id),
-        }
+        entries = _entries(world, component.component_id)
+        return {**to_builtins(component), "carrying_minor": world.carrying(component), "entries": entries}
 
     return Items(rows, render)
 
@@ -340,9 +333,8 @@ def submit_normalization(
         and contract == world.contract_for(source)
     )
     inputs = [f"{contract_id}@1", f"{identity_map_id}@1"]
-    reads = [f"maps:{identity_source_id}"] if authority_cited else []
     postings = [(item.entity, item.minor) for item in items]
-    return _detail(world, source, content, inputs, reads, postings, right, authority_cited)
+    return _detail(world, source, content, inputs, [f"maps:{identity_source_id}"], postings, right, authority_cited)
 
 
 @tool("business", refusals=("missing_predecessor", "unsupported_item"), checks=False)
