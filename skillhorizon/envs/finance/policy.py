@@ -67,25 +67,30 @@ class FinancePolicy:
         self.skills_read: set[str] = set()
 
     def ready(self) -> Iterator[Job]:
-        everything_closed = True
+        before: dict[str, Any] | None = None
         for stage in self.stages:
             stage_id = stage["stage_id"]
-            before = self._before(stage)
-            sources = self.memory.get(("sources", stage_id))
-            if sources is None:
-                everything_closed = False
-                yield Job(f"survey:{stage_id}", partial(self._survey, stage_id))
-                continue
-            due = [s["source_id"] for s in sources if s["source_id"] in self.due]
-            for source_id in due:
+            if stage_id not in self.closure:  # a closed stage has nothing due: what voids a package voids its closure
+                yield from self._ready_in(stage, before)
+            before = stage
+        if len(self.closure) == len(self.stages) > 0 and not self.delivered:
+            yield Job("release", self._deliver)
+
+    def _ready_in(self, stage: dict[str, Any], before: dict[str, Any] | None) -> Iterator[Job]:
+        stage_id = stage["stage_id"]
+        sources = self.memory.get(("sources", stage_id))
+        if sources is None:
+            yield Job(f"survey:{stage_id}", partial(self._survey, stage_id))
+            return
+        due = False
+        for source in sources:
+            source_id = source["source_id"]
+            if source_id in self.due:
+                due = True
                 if self._package_ready(source_id, before):
                     yield Job(f"package:{source_id}", partial(self._package, source_id))
-            if stage_id not in self.closure:
-                everything_closed = False
-                if not due and (before is None or before["stage_id"] in self.closure):
-                    yield Job(f"closure:{stage_id}", partial(self._close, stage))
-        if everything_closed and not self.due and not self.delivered and self.stages:
-            yield Job("release", self._deliver)
+        if not due and (before is None or before["stage_id"] in self.closure):
+            yield Job(f"closure:{stage_id}", partial(self._close, stage))
 
     def _before(self, stage: dict[str, Any]) -> dict[str, Any] | None:
         return self.stages[stage["ordinal"] - 2] if stage["ordinal"] > 1 else None
