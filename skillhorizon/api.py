@@ -142,7 +142,7 @@ def _rebuild(file: TaskFile, name: str) -> Task:
             raise InputError(f"{env.name} has other options for {config.id!r} at {config.band}")
     except InputError as error:
         raise InputError(f"{name} cannot be built here: {error}") from None
-    smallest, largest = env.sizes
+    smallest, largest = env.sizes_of(config)
     if smallest <= file.size <= largest:
         task = Task(env, config, file.seed, file.size, file.measures)
         if task.digest == file.digest:

@@ -199,7 +199,7 @@ def lint_notebook(path: Path) -> list[str]:
             problems.append(f"{where} has stored outputs, and nbval does not compare them")
         if compared and (not cell.outputs or cell.execution_count is None):
             problems.append(f"{where} is compared by nbval and has no stored output; `refresh` puts it there")
-        if not compared and cell.execution_count is not None or "execution" in cell.metadata:
+        if (not compared and cell.execution_count is not None) or "execution" in cell.metadata:
             problems.append(f"{where} keeps a trace of its execution")
         if (lines := len(cell.source.splitlines())) >= MOST_LINES:
             problems.append(f"{where} has {lines} lines; {MOST_LINES - 1} are allowed")

@@ -13,8 +13,10 @@ from skillhorizon.core.policy import Call, Refused, drive
 from skillhorizon.core.task import Task
 
 
-def slips(task: Task) -> pd.DataFrame:
+def slips(task: Task, most: int | None = None) -> pd.DataFrame:
     """One row per kind of mistake that the environment knows, each made once, where it is first possible.
+
+    With ``most`` only so many kinds, the first.
 
     kind, tool       the mistake, and the call in which it was made
     answer           ``accepted``, or the code of the refusal that found it at once
@@ -22,7 +24,7 @@ def slips(task: Task) -> pd.DataFrame:
     goals_lost       local goals of the task that are not met in the end
     delivery_failed  delivery requirements that are not
     """
-    return pd.DataFrame([slip(task, kind) for kind in kinds(task)])
+    return pd.DataFrame([slip(task, kind) for kind in kinds(task)[:most]])
 
 
 def kinds(task: Task) -> list[str]:

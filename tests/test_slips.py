@@ -46,3 +46,11 @@ def test_only_one_mistake_is_made():
     task = small_task("toy")
     assert kinds(task) == ["amount"]
     assert slip(task, "amount")["goals_lost"] < len(task.blueprint.goal.parcels) / 2
+
+
+def test_the_first_kinds_can_be_asked_for():
+    def confusions(call, memory):
+        return [Confusion(kind, call) for kind in ("first", "second")] if call.tool == "close_group" else []
+
+    assert list(slips(confused(confusions), most=1)["kind"]) == ["first"]
+    assert list(slips(confused(confusions))["kind"]) == ["first", "second"]

@@ -52,6 +52,7 @@ class Environment:
     confusions      (call, memory) -> plausible wrong alternatives of a consequential call
     guess           (configuration) -> size at which calibration begins
     sizes           least and greatest size of the knob that calibration turns
+    narrowed        (configuration) -> the sizes of its band, where those are fewer
     seed_tables     records that all its tasks share, read-only
     facts           what the tables of the paper say of it
     """
@@ -71,6 +72,11 @@ class Environment:
     sizes: tuple[int, int]
     seed_tables: Callable[[], Tables] = _no_tables
     facts: Facts = _NO_FACTS
+    narrowed: Callable[[TaskConfig], tuple[int, int]] | None = None
+
+    def sizes_of(self, config: TaskConfig) -> tuple[int, int]:
+        """Least and greatest size at which calibration may build a configuration."""
+        return self.narrowed(config) if self.narrowed else self.sizes
 
     @cached_property
     def tools(self) -> dict[str, Tool]:

@@ -29,7 +29,7 @@ _DEEPEST = 64
 _TOO_DEEP = canonical(f"<arguments nested more than {_DEEPEST} deep>")
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_NO_MARKS = bytes(set(range(256)) - set(b'[]{}"'))
 
 
 class Event(msgspec.Struct):
@@ -212,6 +212,8 @@ class Gateway:
         """Keep the goal cycles: acceptance closes one, invalidation of an accepted goal opens the next (C.2)."""
         if verdict is not None and verdict.passed:
             self._accepted.add(verdict.goal)
+        if not self.world.voided:
+            return ()
         voided = []
         for artifact in self.world.voided:
             if artifact.goal in self._accepted:
@@ -267,9 +269,10 @@ def _nested_too_deeply(encoded: bytes) -> bool:
     who calls, and a replay must answer as the run did."""
     if encoded.count(b"[") + encoded.count(b"{") <= _DEEPEST:
         return False
+    marks = (_STRINGS.sub(b"", encoded) if b"\\" in encoded else encoded).translate(_ONE_KIND, _NO_MARKS)
+    # what stands between quotes is text; quotes side by side enclose, or leave outside, nothing
+    brackets = b"".join(marks.replace(b'""', b"").split(b'"')[::2])
     # each round takes away the innermost pairs, so as many rounds empty it as brackets are open at once
-    bare = _STRINGS.sub(b"", encoded) if b"\\" in encoded else b"".join(encoded.split(b'"')[::2])
-    brackets = bare.translate(_ONE_KIND, _NO_BRACKETS)
     for _ in range(_DEEPEST):
         brackets = brackets.replace(b"[]", b"")
         if not brackets:

@@ -56,7 +56,7 @@ def generate(environment: Environment, config: TaskConfig, seed: int) -> tuple[T
             partial(_measure, environment, config, planned),
             bands.band(config.band).target,
             environment.guess(config),
-            *environment.sizes,
+            *environment.sizes_of(config),
         )
         if found is not None:
             run = found.result

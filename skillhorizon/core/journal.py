@@ -89,9 +89,10 @@ class Journal:
             # Where no log is left to be merged, nothing is locked and no file is made beside the journal.
             mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
             with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)) as connection:
+                connection.execute("BEGIN")  # one view of both tables, though another process may be writing
                 found = connection.execute("SELECT key, value FROM meta").fetchall()
                 calls = connection.execute(f"SELECT {_COLUMNS} FROM calls ORDER BY step").fetchall()
-            meta = {key: msgspec.json.decode(value) for key, value in found}
+            meta = {str(key): msgspec.json.decode(value) for key, value in found}
         except (sqlite3.Error, msgspec.DecodeError, TypeError) as error:
             raise InputError(f"{path} is not a whole journal ({error})") from None
         if meta.get("journal_format") != FORMAT:

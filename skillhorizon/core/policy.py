@@ -7,7 +7,7 @@ random one (a run in a random legal order). What a policy has seen it keeps in a
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -132,6 +132,31 @@ class Confusion(NamedTuple):
 
     kind: str
     call: Call
+
+
+Mistakes = Iterator[tuple[str, dict[str, Any]]]
+"""Kinds of mistake, each with the arguments that it changes."""
+
+
+def confusing(
+    makers: Mapping[str, Callable[[dict[str, Any], Memory], Mistakes]],
+) -> Callable[[Call, Memory], list[Confusion]]:
+    """The confusions of an environment, from what makes the mistakes of each tool.
+
+    A maker gets the arguments of the call and what has been observed. Its mistakes are well typed, and what follows
+    from a wrong choice follows: some are refused at once, most are accepted, and only a later operation or the final
+    score finds them.
+    """
+
+    def confusions(call: Call, memory: Memory) -> list[Confusion]:
+        found = []
+        for kind, changes in makers[call.tool](call.arguments, memory) if call.tool in makers else ():
+            arguments = {**call.arguments, **changes}
+            if arguments != call.arguments:
+                found.append(Confusion(kind, Call(call.tool, arguments, call.module, call.goal)))
+        return found
+
+    return confusions
 
 
 Perform = Callable[[Call], Observation]

@@ -233,7 +233,17 @@ def write_parquet(table: pa.Table, path: Path) -> None:
     """One Parquet file, compressed for size, byte-stable, replaced in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
-    pq.write_table(table, temporary, compression="zstd", compression_level=12, store_schema=False)
+    # steps and decisions count up: kept as differences they take no room; all else repeats and goes by dictionary
+    counting = [name for name in ("step", "decision") if name in table.column_names]
+    pq.write_table(
+        table,
+        temporary,
+        compression="zstd",
+        compression_level=12,
+        store_schema=False,
+        use_dictionary=[name for name in table.column_names if name not in counting],
+        column_encoding=dict.fromkeys(counting, "DELTA_BINARY_PACKED"),
+    )
     os.replace(temporary, path)
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillhorizon.core.errors import COMMON_CODES, Rejected
-from skillhorizon.core.gateway import Event, Gateway
+from skillhorizon.core.gateway import Event, Gateway, _nested_too_deeply
 from skillhorizon.core.serial import canonical
 from skillhorizon.core.tools import tool, toolbox
-from skillhorizon.core.world import Update, World
+from skillhorizon.core.world import Artifact, Update, World
 from tests.toy import ENVIRONMENT
 from tests.toy.build import CANARY
 
@@ -281,6 +281,15 @@ def test_a_failing_script_is_a_refusal_whatever_it_fails_with(gateway):
     assert b"must have exactly the fields grams, cents_per_kg, surcharge" in event.observation
 
 
+@pytest.mark.parametrize("text", ["", "]" * 9, "[" * 9, "}{][", '"[', "\\]"])
+@pytest.mark.parametrize(("depth", "code"), [(62, "script_failed"), (63, "bad_argument")])
+def test_brackets_in_texts_are_no_nesting(task, text, depth, code):
+    """With many brackets about, with and without escapes: 64 may be open at once, whatever stands in the texts."""
+    given = {"x": nested(depth), text: [[text]] * 50}
+    event = attempt(task.open(), "run_skill_script", {"skill": "quote-parcel", "script": "price", "input": given})
+    assert event.code == code
+
+
 @pytest.mark.parametrize("depth", [60, 62, 63, 64, 65, 500, 5_000])
 def test_how_deep_arguments_may_nest_does_not_depend_on_who_calls(task, depth):
     def deeper(levels: int, then: Callable[[], Event]) -> Event:
@@ -294,6 +303,29 @@ def test_how_deep_arguments_may_nest_does_not_depend_on_who_calls(task, depth):
     near, far = call(), deeper(room, call)
     assert near == far
     assert near.code == ("script_failed" if depth + 2 <= 64 else "bad_argument")
+
+
+def depth_of(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if inner is None else 1 + max(map(depth_of, inner), default=0)
+
+
+tricky = st.text(st.sampled_from('[]{}"\\,: é'), max_size=6)
+
+
+@given(
+    st.recursive(
+        tricky | st.none(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(tricky, inner, max_size=3),
+        max_leaves=30,
+    )
+)
+@settings(max_examples=300)
+def test_nesting_is_measured_by_the_brackets_outside_of_texts(value):
+    with pytest.MonkeyPatch.context() as patch:
+        for deepest in (1, 2, 3, 5):
+            patch.setattr("skillhorizon.core.gateway._DEEPEST", deepest)
+            assert _nested_too_deeply(canonical(value)) == (depth_of(value) > deepest)
 
 
 def len_of_stack() -> int:
@@ -514,6 +546,68 @@ def test_a_verdict_of_the_operation_stands_in_for_acceptance():
         (False, "loaf:1", False, "too_hot"),
         (False, "loaf:1", None, None),
         (True, "loaf:1", None, None),
+    ]
+
+
+class Pantry(World):
+    """Dough is stale while the flour is spoilt, bread while its dough is."""
+
+    prefixes: ClassVar[Mapping[str, str]] = {"dough": "dgh", "bread": "brd"}
+    spoilt = False
+
+    def staleness(self, artifact: Artifact, cause: str) -> str | None:
+        return cause if self.spoilt and artifact.kind == "dough" else super().staleness(artifact, cause)
+
+
+@tool("business")
+def make(world: Pantry, kind: str, inputs: list[str], good: bool = True) -> list[str]:
+    """Make something for the one goal, well or not."""
+    world.attempt("meal:1")
+    if not good:
+        world.judge("meal:1", False, "tasteless")
+    world.publish(kind, "pan-00001", {}, inputs, reads=["flour", *(i.partition("@")[0] for i in inputs)], goal="meal:1")
+    return world.invalidated
+
+
+@tool("business")
+def flour(world: Pantry, spoilt: bool) -> list[str]:
+    """Spoil the flour, or replace it."""
+    world.spoilt = spoilt
+    world.changed("flour", cause="the flour")
+    return world.invalidated
+
+
+def test_only_acceptance_makes_a_goal_that_can_be_invalidated_and_each_acceptance_only_once():
+    gateway = Gateway(Pantry({}), toolbox(sys.modules[__name__]))
+    for name, arguments in (
+        ("make", {"kind": "dough", "inputs": [], "good": False}),
+        ("flour", {"spoilt": True}),  # strikes work that was never accepted
+        ("flour", {"spoilt": False}),
+        ("make", {"kind": "dough", "inputs": []}),
+        ("make", {"kind": "bread", "inputs": ["dgh-00001@2"]}),
+        ("flour", {"spoilt": True}),  # strikes two artifacts of one accepted goal
+        ("flour", {"spoilt": False}),  # both are valid again, which is no acceptance
+        ("flour", {"spoilt": True}),
+        ("flour", {"spoilt": False}),
+        ("make", {"kind": "dough", "inputs": [], "good": False}),  # strikes the bread, still of no accepted goal
+        ("make", {"kind": "dough", "inputs": []}),
+        ("flour", {"spoilt": True}),
+    ):
+        assert gateway.call(name, arguments, goal="meal:1")["ok"]
+    goal, none = ("meal:1",), ()
+    assert [(e.cycle, e.check, e.reason, e.invalidated) for e in gateway.events] == [
+        (1, False, "tasteless", none),
+        (1, None, None, none),
+        (1, None, None, none),
+        (1, True, None, none),
+        (1, True, None, none),
+        (1, None, None, goal),
+        (2, None, None, none),
+        (2, None, None, none),
+        (2, None, None, none),
+        (2, False, "tasteless", none),
+        (2, True, None, none),
+        (2, None, None, goal),
     ]
 
 

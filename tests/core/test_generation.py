@@ -48,6 +48,15 @@ def test_the_guess_changes_the_search_but_not_the_task():
     assert len(sizes) == 1
 
 
+def test_a_band_may_narrow_the_sizes():
+    config = ENVIRONMENT.config("64K", "letters/fan")
+    assert ENVIRONMENT.sizes_of(config) == ENVIRONMENT.sizes
+    free = generate(ENVIRONMENT, config, 9)[0].size
+    narrow = replace(ENVIRONMENT, narrowed=lambda config: (4, free - 1))
+    assert narrow.sizes_of(config) == (4, free - 1)
+    assert generate(narrow, config, 9)[0].size == free - 1
+
+
 def test_a_random_legal_order_succeeds_and_takes_another_way(task):
     orders = [run_policy(task), *(run_policy(task, stream("order", n)) for n in range(5))]
     assert all(run.evaluation.success for run in orders)

@@ -33,6 +33,15 @@ def test_characters_are_unique_over_all_prefixes():
     assert len(set(drawn)) == len(drawn)
 
 
+def test_avoided_characters_are_never_drawn():
+    first, second = Ids("test", 3), Ids("test", 3)
+    seeded = [first.new("src", n) for n in range(500)]
+    second.avoid(i.replace("src", "pag") for i in seeded)
+    drawn = [second.new("src", n) for n in range(500)]
+    assert not {i[4:] for i in drawn} & {i[4:] for i in seeded}
+    assert len(set(drawn)) == 500
+
+
 def test_an_id_follows_from_seed_and_key_not_from_the_order_of_drawing():
     keys = list(range(2_000))
     forward, backward = Ids("seed"), Ids("seed")

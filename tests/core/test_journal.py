@@ -155,10 +155,18 @@ def test_an_agent_that_does_something_else_is_refused_and_nothing_is_written(tas
     gateway = task.open(journal=journal)
     make(gateway, calls[:4])
     for _ in range(2):
-        with pytest.raises(InputError, match="call 5 differs from the journal"):
+        with pytest.raises(InputError, match=r"^call 5 differs from the journal"):
             gateway.call("list_notices")
     journal.close()
     assert len(Journal.load(tmp_path / "run.sqlite").rows) == 10
+
+
+def test_a_call_in_other_words_with_the_same_answer_is_another_call(task, tmp_path):
+    begun = Journal.create(tmp_path / "run.sqlite", META)
+    task.open(journal=begun).call("list_routes", {})
+    begun.close()
+    with pytest.raises(InputError, match=r"^call 1 differs"):
+        task.open(journal=Journal.load(tmp_path / "run.sqlite")).call("list_routes", {"limit": 5})
 
 
 def test_a_world_that_answers_otherwise_is_refused(task, calls, tmp_path):
@@ -200,6 +208,8 @@ def test_a_journal_needs_a_folder(tmp_path):
         "UPDATE calls SET role = 'read_only' WHERE step = 5",
         "UPDATE calls SET chain = '' WHERE step = 5",
         "UPDATE calls SET observation = x'ff' WHERE step = 5",
+        "UPDATE calls SET name = x'ff' WHERE step = 5",
+        "UPDATE calls SET module = x'6d' WHERE step = 5",
         "DELETE FROM calls WHERE step = 5",
         "DELETE FROM calls WHERE step = 1",
         "DELETE FROM calls WHERE step = (SELECT max(step) FROM calls)",
@@ -215,6 +225,38 @@ def test_an_altered_or_missing_call_is_found(path, alter):
     assert "altered" in (said := refusal(path)) or "truncated" in said or "not a whole journal" in said
 
 
+def test_a_call_of_another_run_in_the_same_place_is_found(task, tmp_path):
+    """Both rows are whole by themselves; what came before them differs."""
+    for name, limit in (("one", 1), ("two", 2)):
+        journal = Journal.create(tmp_path / name, META)
+        gateway = task.open(journal=journal)
+        for arguments in ({"limit": limit}, {}, {}):
+            gateway.call("list_routes", arguments)
+        journal.close()
+    sql(
+        tmp_path / "one",
+        f"ATTACH '{tmp_path / 'two'}' AS two",
+        "DELETE FROM calls WHERE step = 3",
+        "INSERT INTO calls SELECT * FROM two.calls WHERE step = 3",
+        "UPDATE meta SET value = (SELECT value FROM two.meta WHERE key = 'head') WHERE key = 'head'",
+    )
+    assert "altered or truncated at call 3" in refusal(tmp_path / "one")
+
+
+def test_an_altered_journal_whose_log_was_not_merged_is_left_as_it_was(path, tmp_path):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE calls SET goal = 'g' WHERE step = 5")
+        for name in ("run.sqlite", "run.sqlite-wal"):
+            shutil.copy(path.with_name(name), copy)
+    before = {p: p.read_bytes() for p in copy.iterdir()}
+    assert len(before[copy / "run.sqlite-wal"]) > 0
+    with pytest.raises(InputError, match="altered or truncated at call 5"):
+        Journal.load(copy / "run.sqlite")
+    assert {p: p.read_bytes() for p in before} == before
+
+
 @pytest.mark.parametrize(
     "alter",
     [
@@ -228,6 +270,8 @@ def test_an_altered_or_missing_call_is_found(path, alter):
         "DELETE FROM meta WHERE key = 'head'",
         "DELETE FROM meta",
         "INSERT INTO meta VALUES ('more', '1')",
+        "INSERT INTO meta VALUES (NULL, '1')",
+        "INSERT INTO meta VALUES (x'ff', '1')",
         "UPDATE meta SET value = '2' WHERE key = 'journal_format'",
         "UPDATE meta SET value = '{' WHERE key = 'seed'",
         "UPDATE meta SET value = x'ff' WHERE key = 'seed'",

@@ -61,7 +61,7 @@ def test_digest_tells_where_one_value_ends():
     assert len({digest("a", "b"), digest("ab"), digest("a\nb"), digest(["a", "b"]), digest("b", "a")}) == 5
 
 
-def test_a_short_digest_is_sixteen_hex_characters_of_the_content():
+def test_a_short_digest_is_eight_hex_characters_of_the_content():
     assert short_digest(b"one") == short_digest(b"one") != short_digest(b"two")
-    assert len(short_digest(b"one")) == 16
+    assert len(short_digest(b"one")) == 8
     int(short_digest(b"one"), 16)

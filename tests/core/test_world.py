@@ -121,6 +121,15 @@ def test_only_a_current_artifact_of_the_wanted_kind_is_taken_as_input():
     assert refusal.value.details == {"ref": "drf-00001@1", "status": "superseded"}
 
 
+def test_an_old_version_that_is_withdrawn_does_not_become_the_newest():
+    world = papers()
+    for _ in range(2):
+        world.publish("draft", subject(1), {}, [])
+    world.withdraw("drf-00001@1", "taken back")
+    assert world.newest["drf-00001"].version == 2
+    assert statuses(world) == {"drf-00001@1": WITHDRAWN, "drf-00001@2": CURRENT}
+
+
 def test_what_an_observation_shows_of_an_artifact_leaves_out_the_private_basis():
     artifact = papers().publish(
         "draft", subject(1), {"n": 1}, ["fct-00001@1"], basis={"secret": 7}, goal="g", module="m"
@@ -305,6 +314,15 @@ def test_an_artifact_is_current_exactly_while_all_that_it_consumed_is(script):
         assert {r: a.status == CURRENT for r, a in live.items()} == {r: supported(r) for r in live}
 
 
+def test_an_artifact_that_read_nothing_is_never_asked():
+    world = Ruled({})
+    world.publish("draft", subject(1), {}, [])
+    world.publish("report", subject(1), {}, ["drf-00001@1"], reads=[])
+    world.publish("draft", subject(1), {}, [])
+    assert world.asked == []
+    assert world.artifacts["rpt-00001@1"].status == CURRENT
+
+
 # -- notices, updates, clock ---------------------------------------------------------------------------------------
 
 
@@ -387,6 +405,17 @@ def test_touching_one_table_changes_its_digest_and_no_other(touch, table):
     assert [name for name in before if before[name] != after[name]] == [table]
     assert before.keys() == after.keys()
     assert world.state_digest() != whole
+
+
+def test_an_update_that_has_fired_is_part_of_the_state():
+    class Quiet(World):
+        def apply_update(self, update: Update) -> None:
+            pass
+
+    world = Quiet({}, [Update(1, "closed", 0, None)])
+    before = world.table_digests()
+    world.fire_updates()
+    assert [name for name, digest in world.table_digests().items() if digest != before[name]] == ["progress"]
 
 
 def test_the_digest_is_that_of_the_content_not_of_the_order_of_insertion():

@@ -6,14 +6,14 @@ exactly the pages that a bulletin affects are done again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import msgspec
 
 from skillhorizon.core.errors import Rejected
-from skillhorizon.core.policy import Call, Confusion, Job, Memory, Steps, ask, ask_all, run_script
+from skillhorizon.core.policy import Job, Memory, Mistakes, Steps, ask, ask_all, confusing, run_script
 from skillhorizon.envs.docs.records import (
     Charter,
     Consumer,
@@ -405,26 +405,6 @@ def document(content: Row) -> str:
     return " ".join(lines)
 
 
-def confusions(call: Call, memory: Memory) -> list[Confusion]:
-    """Plausible wrong alternatives of a consequential call, from what has been observed; each is well typed.
-
-    A contract follows from the wrong choice, as it would for someone who made it. Some are refused at once, most are
-    accepted and only a later operation or the final score finds them.
-    """
-    make = _MISTAKES.get(call.tool)
-    if make is None:
-        return []
-    found = []
-    for kind, changes in make(call.arguments, memory):
-        arguments = {**call.arguments, **changes}
-        if arguments != call.arguments:
-            found.append(Confusion(kind, Call(call.tool, arguments, call.module, call.goal)))
-    return found
-
-
-Mistakes = Iterator[tuple[str, dict[str, Any]]]
-
-
 def _reconciled(given: Row) -> Row | None:
     """What the rules give for the script's input, or None where they cannot be satisfied."""
     terms, consumers = given["terms"], [Consumer(**c) for c in given["terms"]["consumers"]]
@@ -564,13 +544,15 @@ def _wrong_statements(given: Row, memory: Memory) -> Mistakes:
             yield "proposal_taken_for_bulletin", {"bulletin_id": notice["subject_ids"][0]}
 
 
-_MISTAKES: dict[str, Callable[[Row, Memory], Mistakes]] = {
-    "submit_contract": _wrong_contracts,
-    "reserve_capacity": _wrong_reservations,
-    "revise_document": _wrong_revisions,
-    "request_signoff": _wrong_reviews,
-    "record_decision": _wrong_decisions,
-    "publish_page": _wrong_publications,
-    "bind_tracker_item": _wrong_bindings,
-    "file_impact_statement": _wrong_statements,
-}
+confusions = confusing(
+    {
+        "submit_contract": _wrong_contracts,
+        "reserve_capacity": _wrong_reservations,
+        "revise_document": _wrong_revisions,
+        "request_signoff": _wrong_reviews,
+        "record_decision": _wrong_decisions,
+        "publish_page": _wrong_publications,
+        "bind_tracker_item": _wrong_bindings,
+        "file_impact_statement": _wrong_statements,
+    }
+)

@@ -6,12 +6,12 @@ calibrations are read once and remembered until a notice; stock, free units and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from operator import sub
 from typing import Any
 
-from skillhorizon.core.policy import Call, Confusion, Job, Memory, Steps, ask, ask_all, run_script
+from skillhorizon.core.policy import Job, Memory, Mistakes, Steps, ask, ask_all, confusing, run_script
 from skillhorizon.envs.factory.seed import DAY, FAMILIES, Characteristic
 from skillhorizon.envs.factory.world import LARGEST_START, TOTALS, graded
 
@@ -424,25 +424,6 @@ def _permitted(found: Iterable[tuple[str, str]], permit: int) -> dict[str, str]:
 # -- plausible mistakes ----------------------------------------------------------------------------------------------
 
 
-def confusions(call: Call, memory: Memory) -> list[Confusion]:
-    """Plausible wrong alternatives of a consequential call, from what has been observed; each is well typed.
-
-    Some are refused at once; the others are accepted, and a gauge, a later shortage or the final score finds them.
-    """
-    make = _MISTAKES.get(call.tool)
-    if make is None:
-        return []
-    found = []
-    for kind, changes in make(call.arguments, memory):
-        arguments = {**call.arguments, **changes}
-        if arguments != call.arguments:
-            found.append(Confusion(kind, Call(call.tool, arguments, call.module, call.goal)))
-    return found
-
-
-Mistakes = Iterator[tuple[str, dict[str, Any]]]
-
-
 def _wrong_verdicts(given: dict[str, Any], memory: Memory) -> Mistakes:
     """Verdicts that follow from wrong inputs of the grading script, and verdicts given against what it found."""
     if "grading at hand" not in memory or "run at hand" not in memory:
@@ -577,12 +558,14 @@ def _wrong_closings(given: dict[str, Any], memory: Memory) -> Mistakes:
     yield "level_left_out", {"levels": levels[:-1]}
 
 
-_MISTAKES: dict[str, Callable[[dict[str, Any], Memory], Mistakes]] = {
-    "allocate_inputs": _wrong_allocations,
-    "book_cell": _wrong_bookings,
-    "close_production": _wrong_closings,
-    "dispatch_order": _wrong_dispatches,
-    "finalize_units": _wrong_verdicts,
-    "record_observations": _wrong_observations,
-    "rework_units": _wrong_reworks,
-}
+confusions = confusing(
+    {
+        "allocate_inputs": _wrong_allocations,
+        "book_cell": _wrong_bookings,
+        "close_production": _wrong_closings,
+        "dispatch_order": _wrong_dispatches,
+        "finalize_units": _wrong_verdicts,
+        "record_observations": _wrong_observations,
+        "rework_units": _wrong_reworks,
+    }
+)

@@ -7,11 +7,11 @@ tested, the service commissioned on its parents' records. After a notice only wh
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from skillhorizon.core.policy import Call, Confusion, Job, Memory, Steps, ask, ask_all, run_script
+from skillhorizon.core.policy import Job, Memory, Mistakes, Steps, ask, ask_all, confusing, run_script
 from skillhorizon.envs.field.world import loss_kpa, taken_lpm
 
 _OPENING_SKILLS = (
@@ -495,22 +495,6 @@ def _conditions(feed: Row, offer: Row) -> Row:
 # -- plausible mistakes ----------------------------------------------------------------------------------------------
 
 
-def confusions(call: Call, memory: Memory) -> list[Confusion]:
-    """Plausible wrong alternatives of a consequential call, from what has been observed; each is well typed."""
-    make = _MISTAKES.get(call.tool)
-    if make is None:
-        return []
-    found = []
-    for kind, changes in make(call.arguments, memory):
-        arguments = {**call.arguments, **changes}
-        if arguments != call.arguments:
-            found.append(Confusion(kind, Call(call.tool, arguments, call.module, call.goal)))
-    return found
-
-
-Mistakes = Iterator[tuple[str, dict[str, Any]]]
-
-
 def _wrong_diagnoses(given: Row, memory: Memory) -> Mistakes:
     """Only where the wrong code names another component: the same component would be the right repair."""
     device, table = memory.get(("device", given["device_id"])), memory.get("references/fault-signatures.csv", [])
@@ -663,16 +647,18 @@ def _wrong_acceptances(given: Row, memory: Memory) -> Mistakes:
     yield "depot_forgotten", {"returns": given["returns"][:-1]}
 
 
-_MISTAKES: dict[str, Callable[[Row, Memory], Mistakes]] = {
-    "submit_diagnosis": _wrong_diagnoses,
-    "plan_isolation": _wrong_plans,
-    "open_isolation": _wrong_openings,
-    "close_isolation": _wrong_closings,
-    "reserve_crew": _wrong_crews,
-    "reserve_spare": _wrong_spares,
-    "test_device": _wrong_tests,
-    "reserve_flow": _wrong_flows,
-    "commission_service": _wrong_commissionings,
-    "post_resource_return": _wrong_returns,
-    "request_acceptance": _wrong_acceptances,
-}
+confusions = confusing(
+    {
+        "submit_diagnosis": _wrong_diagnoses,
+        "plan_isolation": _wrong_plans,
+        "open_isolation": _wrong_openings,
+        "close_isolation": _wrong_closings,
+        "reserve_crew": _wrong_crews,
+        "reserve_spare": _wrong_spares,
+        "test_device": _wrong_tests,
+        "reserve_flow": _wrong_flows,
+        "commission_service": _wrong_commissionings,
+        "post_resource_return": _wrong_returns,
+        "request_acceptance": _wrong_acceptances,
+    }
+)

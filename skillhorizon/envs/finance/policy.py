@@ -6,11 +6,11 @@ After a notice the packages that used what changed are looked at again, and only
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from skillhorizon.core.policy import Call, Confusion, Job, Memory, Steps, ask, ask_all, run_script
+from skillhorizon.core.policy import Job, Memory, Mistakes, Steps, ask, ask_all, confusing, run_script
 from skillhorizon.envs.finance.world import Contract, Row, account_of, allocation, minor_of
 
 _COMMON_SKILLS = (
@@ -485,26 +485,6 @@ class FinancePolicy:
 # -- plausible mistakes ----------------------------------------------------------------------------------------------
 
 
-def confusions(call: Call, memory: Memory) -> list[Confusion]:
-    """Plausible wrong alternatives of a consequential call, from what has been observed; each is well typed.
-
-    Amounts follow from the wrong choice, as they would for someone who made it. Some are refused at once, most are
-    accepted and only a later operation or the final score finds them.
-    """
-    make = _MISTAKES.get(call.tool)
-    if make is None:
-        return []
-    found = []
-    for kind, changes in make(call.arguments, memory):
-        arguments = {**call.arguments, **changes}
-        if arguments != call.arguments:
-            found.append(Confusion(kind, Call(call.tool, arguments, call.module, call.goal)))
-    return found
-
-
-Mistakes = Iterator[tuple[str, dict[str, Any]]]
-
-
 def _wrong_normalizations(given: dict[str, Any], memory: Memory) -> Mistakes:
     source = memory.get(("source", given["source_id"]))
     rows = [Row(**row) for row in memory.get(("records", given["source_id"]), [])]
@@ -642,11 +622,13 @@ def _wrong_obligations(given: dict[str, Any], memory: Memory) -> Mistakes:
             yield "other_publication", {"publication": other}
 
 
-_MISTAKES: dict[str, Callable[[dict[str, Any], Memory], Mistakes]] = {
-    "submit_normalization": _wrong_normalizations,
-    "submit_allocation": _wrong_allocations,
-    "submit_adjustment": _wrong_adjustments,
-    "close_stage": _wrong_closings,
-    "review_release": _wrong_release_reviews,
-    "release_obligation": _wrong_obligations,
-}
+confusions = confusing(
+    {
+        "submit_normalization": _wrong_normalizations,
+        "submit_allocation": _wrong_allocations,
+        "submit_adjustment": _wrong_adjustments,
+        "close_stage": _wrong_closings,
+        "review_release": _wrong_release_reviews,
+        "release_obligation": _wrong_obligations,
+    }
+)
