@@ -123,6 +123,7 @@ class World:
         self._readers: dict[str, dict[str, int]] = {}
         """key -> references of its readers -> their place in the order of publication"""
         self._reads: dict[str, tuple[str, ...]] = {}
+        self._stale: set[str] = set()
         self._listed: dict[tuple[str, str], list[tuple[str, int]]] = {}
         self._digests: dict[str, str] = {}
         self.begin_call()
@@ -280,8 +281,11 @@ class World:
 
     def list_artifacts(self, kind: str | None, subject: str | None, status: str | None) -> list[Artifact]:
         """By id, then version."""
+        if status == STALE:  # what an agent asks for after a notice: few among many
+            found = sorted((self.artifacts[ref] for ref in self._stale), key=lambda a: (a.id, a.version))
+            return [a for a in found if kind in (None, a.kind) and subject in (None, a.subject)]
         index = ("subject", subject) if subject else ("kind", kind) if kind else ("all", "")
-        found = (self.artifacts[f"{i}@{v}"] for i, v in self._listed.get(index, ()))
+        found = [self.artifacts[f"{i}@{v}"] for i, v in self._listed.get(index, ())]
         return [a for a in found if (kind is None or a.kind == kind) and (status is None or a.status == status)]
 
     def _restate(self, artifact: Artifact, status: str, cause: str | None) -> Artifact:
@@ -297,6 +301,7 @@ class World:
         newest = self.newest.get(artifact.id)
         if newest is None or newest.version <= artifact.version:
             self.newest[artifact.id] = artifact
+        (self._stale.add if artifact.status == STALE else self._stale.discard)(artifact.ref)
         self._digests.pop("artifacts", None)
 
     # -- notices and updates -----------------------------------------------------------------------------------

@@ -165,6 +165,20 @@ def test_artifacts_are_listed_by_id_then_by_version_as_a_number():
     assert world.list_artifacts("draft", None, STALE) == []
 
 
+def test_stale_artifacts_are_listed_as_long_as_they_are():
+    world = papers()
+    for n in (2, 1):
+        world.publish("draft", subject(n), {}, [])
+        world.publish("report", subject(n), {}, [f"drf-{n:05d}@1"])
+    for n in (2, 1):
+        world.publish("draft", subject(n), {}, [])
+    assert [a.ref for a in world.list_artifacts(None, None, STALE)] == ["rpt-00001@1", "rpt-00002@1"]
+    assert [a.ref for a in world.list_artifacts("report", subject(2), STALE)] == ["rpt-00002@1"]
+    assert world.list_artifacts("draft", None, STALE) == []
+    world.publish("report", subject(1), {}, ["drf-00001@2"])
+    assert [a.ref for a in world.list_artifacts(None, None, STALE)] == ["rpt-00002@1"]
+
+
 # -- staleness -----------------------------------------------------------------------------------------------------
 
 
