@@ -1,0 +1,33 @@
+"""SocialOps: briefs are tested on two arms, reported and deployed, wave by wave; winners feed later briefs."""
+
+from skillhorizon.core.environment import Environment, Facts
+from skillhorizon.core.skills import SkillLibrary
+from skillhorizon.core.tools import toolbox
+from skillhorizon.envs.social import tools
+from skillhorizon.envs.social.build import FAMILIES, build, configurations, guess
+from skillhorizon.envs.social.goals import scoring
+from skillhorizon.envs.social.policy import SocialPolicy, confusions
+from skillhorizon.envs.social.seed import seed_tables
+from skillhorizon.envs.social.world import SKILLS, SocialWorld
+
+ENVIRONMENT = Environment(
+    name="social",
+    title="SocialOps",
+    families=FAMILIES,
+    configurations=configurations,
+    world=SocialWorld,
+    own_tools=toolbox(tools),
+    skills=SkillLibrary(SKILLS),
+    builder=build,
+    policy=SocialPolicy,
+    scoring=scoring,
+    confusions=confusions,
+    guess=guess,
+    sizes=(3, 200),
+    seed_tables=seed_tables,
+    facts=Facts(
+        resources={"posts": "posts", "campaigns": "campaigns", "assets": "assets"},
+        fixed_factors=("family", "variant", "pattern", "campaigns a wave", "seed"),
+        knob="briefs; waves and the size of the last wave follow from them",
+    ),
+)
