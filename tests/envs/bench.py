@@ -70,7 +70,7 @@ class Bench:
         assert observation["ok"], observation
         return observation["result"]
 
-    def refuse(self, code: str, tool: str, **arguments: Any) -> dict[str, Any]:
+    def assert_refused(self, code: str, tool: str, **arguments: Any) -> dict[str, Any]:
         """A call that must be refused with this code and change nothing; its error."""
         before = self.gateway.state_digest()
         observation = self.gateway.call(tool, arguments)

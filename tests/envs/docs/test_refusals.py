@@ -20,8 +20,8 @@ def office() -> Office:
 # -- submit_contract ---------------------------------------------------------------------------------------------------
 
 
-def refuse_contract(office: Office, code: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    error = office.refuse(code, "submit_contract", **arguments)
+def assert_contract_refused(office: Office, code: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    error = office.assert_refused(code, "submit_contract", **arguments)
     event = office.gateway.events[-1]
     assert event.check is False
     assert event.goal == f"contract:{arguments['page_id']}"
@@ -31,27 +31,27 @@ def refuse_contract(office: Office, code: str, arguments: dict[str, Any]) -> dic
 def test_parent_missing(office):
     arguments = office.submission(office.child)
     arguments["cites"]["parents"].pop()
-    refuse_contract(office, "parent_missing", arguments)
+    assert_contract_refused(office, "parent_missing", arguments)
 
 
 def test_parent_unrelated(office):
     page = next(p for p in office.pages if not office.policy.parents[p])
     arguments = office.submission(page)
     arguments["cites"]["parents"] = [office.newest("publication", office.child)]
-    refuse_contract(office, "parent_unrelated", arguments)
+    assert_contract_refused(office, "parent_unrelated", arguments)
 
 
 def test_a_parent_is_cited_once(office):
     arguments = office.submission(office.child)
     arguments["cites"]["parents"] *= 2
-    refuse_contract(office, "parent_unrelated", arguments)
+    assert_contract_refused(office, "parent_unrelated", arguments)
 
 
 def test_parent_stale_by_version(office):
     page = next(p for p in office.pages if set(office.policy.parents[p]) & affected(office.world))
     arguments = office.submission(page)
     arguments["cites"]["parents"] = [ref.replace("@2", "@1") for ref in arguments["cites"]["parents"]]
-    refuse_contract(office, "parent_stale", arguments)
+    assert_contract_refused(office, "parent_stale", arguments)
 
 
 def test_parent_stale_by_mark(office):
@@ -59,18 +59,18 @@ def test_parent_stale_by_mark(office):
     arguments = office.submission(page)
     parent = office.policy.parents[page][0]
     office.announce(parent, office.own_field(parent), -1)
-    refuse_contract(office, "parent_stale", arguments)
+    assert_contract_refused(office, "parent_stale", arguments)
 
 
 def test_cite_incomplete(office):
     page = office.preserved
     fewer, twice = office.submission(page), office.submission(page)
     fewer["cites"]["blocks"].pop()
-    refuse_contract(office, "cite_incomplete", fewer)
+    assert_contract_refused(office, "cite_incomplete", fewer)
     keys = office.world.approved[page]
     twins = next(blocks for blocks in keys.values() if len(blocks) == 2)
     twice["cites"]["blocks"] = sorted({*twice["cites"]["blocks"], *twins})
-    refuse_contract(office, "cite_incomplete", twice)
+    assert_contract_refused(office, "cite_incomplete", twice)
 
 
 @pytest.mark.parametrize("kind", ["note", "draft", "superseded", "of another page"])
@@ -89,7 +89,7 @@ def test_block_not_binding(office, kind):
         block = office.block(other, kind="charter")
     arguments = office.submission(page)
     arguments["cites"]["blocks"].append(block)
-    refuse_contract(office, "block_not_binding", arguments)
+    assert_contract_refused(office, "block_not_binding", arguments)
 
 
 @pytest.mark.parametrize("kind", ["proposed", "late", "of another page"])
@@ -106,7 +106,7 @@ def test_grant_unusable(office, kind):
             break
     arguments = office.submission(page)
     arguments["cites"]["grants"].append(chosen[0]["grant_id"])
-    refuse_contract(office, "grant_unusable", arguments)
+    assert_contract_refused(office, "grant_unusable", arguments)
 
 
 def test_schema_mismatch(office):
@@ -121,33 +121,33 @@ def test_schema_mismatch(office):
     )
     arguments = office.submission(page)
     world.amend("blocks", block.block_id, body=replace(block.body, type="other"))
-    refuse_contract(office, "schema_mismatch", arguments)
+    assert_contract_refused(office, "schema_mismatch", arguments)
 
 
 def test_quota_short(office):
     page = next(p for p in office.pages if not office.policy.parents[p])
     arguments = office.submission(page)
     arguments["cites"]["grants"] = []
-    refuse_contract(office, "quota_short", arguments)
+    assert_contract_refused(office, "quota_short", arguments)
 
 
 def test_quota_short_in_the_proposal(office):
     arguments = office.submission(office.preserved)
     arguments["proposal"]["used"].pop()
-    refuse_contract(office, "quota_short", arguments)
+    assert_contract_refused(office, "quota_short", arguments)
 
 
 def test_purpose_violation(office):
     arguments = office.submission(office.preserved)
     arguments["proposal"]["used"][0]["purposes"] = ["another"]
-    refuse_contract(office, "purpose_violation", arguments)
+    assert_contract_refused(office, "purpose_violation", arguments)
 
 
 def test_quota_expired(office):
     arguments = office.submission(office.preserved)
     day = office.world.terms(office.preserved).charter.effective_day
     arguments["proposal"]["used"][0]["expires_on"] = day - 1
-    refuse_contract(office, "quota_expired", arguments)
+    assert_contract_refused(office, "quota_expired", arguments)
 
 
 def test_allotment_exceeded(office):
@@ -155,7 +155,7 @@ def test_allotment_exceeded(office):
     arguments = office.submission(page)
     lots = next(a["lots"] for a in arguments["proposal"]["allotments"] if a["lots"])
     lots[0]["amount"] += 10_000
-    refuse_contract(office, "allotment_exceeded", arguments)
+    assert_contract_refused(office, "allotment_exceeded", arguments)
 
 
 @pytest.mark.parametrize("section", ["fields", "received", "allotments", "retained", "reservation"])
@@ -171,20 +171,20 @@ def test_values_disagree_names_the_section_and_not_the_value(office, section):
         proposal["reservation"]["until_day"] += 1
     else:
         proposal[section] = proposal[section][:-1] if section == "received" else [proposal["received"][0]]
-    error = refuse_contract(office, "values_disagree", arguments)
+    error = assert_contract_refused(office, "values_disagree", arguments)
     assert error["details"] == {"section": section}
 
 
 def test_an_earlier_edition_owns_no_contract(office):
     arguments = office.submission(office.preserved)
     arguments["page_id"] = office.decoy["page_id"]
-    office.refuse("wrong_state", "submit_contract", **arguments)
+    office.assert_refused("wrong_state", "submit_contract", **arguments)
 
 
 def test_a_grant_is_named_once(office):
     arguments = office.submission(office.preserved)
     arguments["cites"]["grants"] *= 2
-    office.refuse("bad_argument", "submit_contract", **arguments)
+    office.assert_refused("bad_argument", "submit_contract", **arguments)
 
 
 # -- reserve_capacity --------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def held(office: Office, page_id: str, **changes: Any) -> dict[str, Any]:
 
 
 def test_contract_missing(office):
-    office.refuse(
+    office.assert_refused(
         "contract_missing",
         "reserve_capacity",
         **{**held(office, office.preserved), "page_id": office.decoy["page_id"]},
@@ -214,7 +214,7 @@ def test_below_contract(office):
         {"until_day": now["until_day"] - 1},
         {"service_id": other},
     ):
-        office.refuse("below_contract", "reserve_capacity", **{**now, **change})
+        office.assert_refused("below_contract", "reserve_capacity", **{**now, **change})
     assert office.gateway.events[-1].check is None
 
 
@@ -222,14 +222,14 @@ def test_outlives_quota(office):
     for page in office.pages:
         content = office.world.newest_of("contract", page).content.content
         expiry = min(lot.expires_on for lot in content.used)
-        office.refuse("outlives_quota", "reserve_capacity", **held(office, page, until_day=expiry + 1))
+        office.assert_refused("outlives_quota", "reserve_capacity", **held(office, page, until_day=expiry + 1))
 
 
 def test_capacity_exceeded(office):
     page = office.preserved
     service = office.world.tables["services"][held(office, page)["service_id"]]
-    office.refuse("capacity_exceeded", "reserve_capacity", **held(office, page, amount=service.capacity + 1))
-    office.refuse("capacity_exceeded", "reserve_capacity", **held(office, page, from_day=service.first_day - 1))
+    office.assert_refused("capacity_exceeded", "reserve_capacity", **held(office, page, amount=service.capacity + 1))
+    office.assert_refused("capacity_exceeded", "reserve_capacity", **held(office, page, from_day=service.first_day - 1))
 
 
 def test_a_new_reservation_replaces_the_old_one_and_the_ledger_adds_up(office):
@@ -258,17 +258,21 @@ def document(office: Office, page_id: str, **changes: Any) -> dict[str, Any]:
 
 
 def test_revision_conflict(office):
-    office.refuse("revision_conflict", "revise_document", **document(office, office.preserved, base_revision=None))
+    office.assert_refused(
+        "revision_conflict", "revise_document", **document(office, office.preserved, base_revision=None)
+    )
     earlier = office.newest("revision", office.reworked).partition("@")[0] + "@1"
-    office.refuse("revision_conflict", "revise_document", **document(office, office.reworked, base_revision=earlier))
+    office.assert_refused(
+        "revision_conflict", "revise_document", **document(office, office.reworked, base_revision=earlier)
+    )
 
 
 def test_contract_stale(office):
     earlier = office.newest("contract", office.reworked).partition("@")[0] + "@1"
-    office.refuse("contract_stale", "revise_document", **document(office, office.reworked, contract=earlier))
+    office.assert_refused("contract_stale", "revise_document", **document(office, office.reworked, contract=earlier))
     arguments = document(office, office.preserved)
     office.announce(office.preserved, office.own_field(office.preserved), -1)
-    office.refuse("contract_stale", "revise_document", **arguments)
+    office.assert_refused("contract_stale", "revise_document", **arguments)
 
 
 def request(office: Office, page_id: str, role: str = "engineering", **changes: Any) -> dict[str, Any]:
@@ -288,7 +292,7 @@ def test_reviewer_not_eligible(office):
     stranger = next(iter(set(office.world.standing["people"]) - {p for who in reviewers.values() for p in who}))
     wrong = (reviewers["engineering inside"][0], reviewers["security"][0], reviewers["author inside"][0], stranger)
     for person in wrong:
-        office.refuse("reviewer_not_eligible", "request_signoff", **request(office, page, reviewer_id=person))
+        office.assert_refused("reviewer_not_eligible", "request_signoff", **request(office, page, reviewer_id=person))
     event = office.gateway.events[-1]
     assert (event.check, event.goal) == (False, f"review:{page}")
 
@@ -296,8 +300,8 @@ def test_reviewer_not_eligible(office):
 def test_a_review_of_what_is_not_current(office):
     page = office.reworked
     contract, revision = (office.newest(k, page).partition("@")[0] + "@1" for k in ("contract", "revision"))
-    office.refuse("contract_stale", "request_signoff", **request(office, page, contract=contract))
-    office.refuse("revision_conflict", "request_signoff", **request(office, page, document_revision=revision))
+    office.assert_refused("contract_stale", "request_signoff", **request(office, page, contract=contract))
+    office.assert_refused("revision_conflict", "request_signoff", **request(office, page, document_revision=revision))
 
 
 def test_a_statement_that_disagrees_is_a_failed_check_and_no_refusal(office):
@@ -352,15 +356,15 @@ def test_signoff_missing_and_stale(office):
         "document_revision": office.newest("revision", page),
     }
     security, engineering = (office.world.signoff_of(page, r).ref for r in ("security", "engineering"))
-    office.refuse("signoff_missing", "record_decision", **arguments, signoffs=[security])
+    office.assert_refused("signoff_missing", "record_decision", **arguments, signoffs=[security])
     earlier = engineering.partition("@")[0] + "@1"
-    office.refuse("signoff_stale", "record_decision", **arguments, signoffs=[security, earlier])
+    office.assert_refused("signoff_stale", "record_decision", **arguments, signoffs=[security, earlier])
     stated = document(office, page)["statement"]
     revision = revise(office, page, arguments["contract"], {**stated, "used": 0})
     arguments["document_revision"] = revision
-    office.refuse("signoff_stale", "record_decision", **arguments, signoffs=[security, engineering])
+    office.assert_refused("signoff_stale", "record_decision", **arguments, signoffs=[security, engineering])
     refused = sign(office, office.policy, page, "engineering", arguments["contract"], revision)["signoff"]
-    office.refuse("signoff_missing", "record_decision", **arguments, signoffs=[security, refused])
+    office.assert_refused("signoff_missing", "record_decision", **arguments, signoffs=[security, refused])
 
 
 # -- publication and tracker -------------------------------------------------------------------------------------------
@@ -369,12 +373,12 @@ def test_signoff_missing_and_stale(office):
 def test_decision_stale(office):
     page = office.reworked
     earlier = office.newest("decision", page).partition("@")[0] + "@1"
-    office.refuse("decision_stale", "publish_page", page_id=page, decision=earlier)
+    office.assert_refused("decision_stale", "publish_page", page_id=page, decision=earlier)
     event = office.gateway.events[-1]
     assert (event.check, event.goal) == (False, f"publication:{page}")
     office.announce(office.preserved, office.own_field(office.preserved), -1)
     decision = office.newest("decision", office.preserved)
-    office.refuse("decision_stale", "publish_page", page_id=office.preserved, decision=decision)
+    office.assert_refused("decision_stale", "publish_page", page_id=office.preserved, decision=decision)
 
 
 def test_reservation_missing():
@@ -398,7 +402,7 @@ def test_parent_stale_at_publication(office):
     parent = office.policy.parents[page][0]
     office.announce(parent, office.own_field(parent), -1)
     assert office.world.artifacts[decision].status == "current"
-    office.refuse("parent_stale", "publish_page", page_id=page, decision=decision)
+    office.assert_refused("parent_stale", "publish_page", page_id=page, decision=decision)
 
 
 def test_item_foreign(office):
@@ -406,7 +410,7 @@ def test_item_foreign(office):
     tracker = office.world.get("tracker_items", office.world.items[page]).tracker_id
     items = office.world.standing["tracker_items"].values()
     foreign = next(i.item_id for i in items if i.tracker_id != tracker)
-    office.refuse(
+    office.assert_refused(
         "item_foreign",
         "bind_tracker_item",
         item_id=foreign,
@@ -422,9 +426,9 @@ def test_publication_superseded_and_marked(office):
     publication = office.newest("publication", page)
     call = {"item_id": office.world.items[page], "page_id": page}
     earlier = publication.partition("@")[0] + "@1"
-    office.refuse("publication_superseded", "bind_tracker_item", **call, publication=earlier)
+    office.assert_refused("publication_superseded", "bind_tracker_item", **call, publication=earlier)
     office.announce(page, office.own_field(page), -1)
-    office.refuse("stale_input", "bind_tracker_item", **call, publication=publication)
+    office.assert_refused("stale_input", "bind_tracker_item", **call, publication=publication)
 
 
 # -- the change window -------------------------------------------------------------------------------------------------
@@ -433,21 +437,23 @@ def test_publication_superseded_and_marked(office):
 def test_not_announced_and_not_requested(office):
     bulletin = office.world.bulletins[0]
     pages = [office.preserved]
-    office.refuse("not_announced", "file_impact_statement", bulletin_id=bulletin.proposal.proposal_id, page_ids=pages)
-    office.refuse(
+    office.assert_refused(
+        "not_announced", "file_impact_statement", bulletin_id=bulletin.proposal.proposal_id, page_ids=pages
+    )
+    office.assert_refused(
         "not_requested",
         "file_impact_statement",
         bulletin_id=bulletin.bulletin_id,
         page_ids=[*pages, office.decoy["page_id"]],
     )
-    office.refuse("bad_argument", "file_impact_statement", bulletin_id=bulletin.bulletin_id, page_ids=pages * 2)
+    office.assert_refused("bad_argument", "file_impact_statement", bulletin_id=bulletin.bulletin_id, page_ids=pages * 2)
 
 
 def test_a_bulletin_is_unknown_until_it_is_announced():
     bench = Bench(calibrated("docs", "64K", CONFIGURATION))
     bulletin = bench.world.bulletins[0]
-    bench.refuse("not_announced", "file_impact_statement", bulletin_id=bulletin.bulletin_id, page_ids=[])
-    bench.refuse("unknown_id", "get_artifact", ref=f"{bulletin.block.block_id}@1")
+    bench.assert_refused("not_announced", "file_impact_statement", bulletin_id=bulletin.bulletin_id, page_ids=[])
+    bench.assert_refused("unknown_id", "get_artifact", ref=f"{bulletin.block.block_id}@1")
     assert not bench.do("list_notices")["items"]
 
 
@@ -467,7 +473,7 @@ def test_polling_after_the_end_changes_nothing(office):
 
 
 def test_script_failed_names_the_rule(office):
-    error = office.refuse(
+    error = office.assert_refused(
         "script_failed",
         "run_skill_script",
         skill="reconcile-interface-contracts",

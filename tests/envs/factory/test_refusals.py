@@ -18,17 +18,17 @@ def with_line(arguments, index, **changes):
 
 def test_no_more_may_be_started_than_is_lacking():
     bench, call = before("allocate_inputs")
-    bench.refuse("over_start", "allocate_inputs", **{**call, "units": call["units"] + 1})
+    bench.assert_refused("over_start", "allocate_inputs", **{**call, "units": call["units"] + 1})
     bench.do("allocate_inputs", **call)
-    bench.refuse("over_start", "allocate_inputs", **call)
+    bench.assert_refused("over_start", "allocate_inputs", **call)
     assert bench.gateway.events[-1].check is False
     assert bench.gateway.events[-1].goal == f"material:{call['order_id']}"
 
 
 def test_every_line_gets_its_count():
     bench, call = before("allocate_inputs")
-    bench.refuse("wrong_count", "allocate_inputs", **{**call, "units": call["units"] - 1})
-    bench.refuse("wrong_count", "allocate_inputs", **{**call, "lines": call["lines"][:1]})
+    bench.assert_refused("wrong_count", "allocate_inputs", **{**call, "units": call["units"] - 1})
+    bench.assert_refused("wrong_count", "allocate_inputs", **{**call, "lines": call["lines"][:1]})
 
 
 def test_suppliers_must_be_complete():
@@ -37,13 +37,13 @@ def test_suppliers_must_be_complete():
     (first, second), order = list(bench.world.tables["units"])[:2], None
     for order in bench.world.by_level[2]:
         lines = [{"line": 1, "unit_ids": [first]}, {"line": 2, "unit_ids": [second]}]
-        bench.refuse("supplier_incomplete", "allocate_inputs", order_id=order.order_id, units=1, lines=lines)
+        bench.assert_refused("supplier_incomplete", "allocate_inputs", order_id=order.order_id, units=1, lines=lines)
 
 
 def test_units_must_come_from_the_supplier_that_the_line_names():
     bench, call = before("allocate_inputs", upper)
     lines = [{**a, "unit_ids": b["unit_ids"]} for a, b in zip(call["lines"], call["lines"][::-1], strict=True)]
-    bench.refuse("wrong_supplier", "allocate_inputs", **{**call, "lines": lines})
+    bench.assert_refused("wrong_supplier", "allocate_inputs", **{**call, "lines": lines})
 
 
 def test_units_must_be_free():
@@ -52,7 +52,7 @@ def test_units_must_be_free():
     bench.do("finalize_units", **regrade(bench, taken[0], "scrap"))
     supplier = bench.world.unit(taken[0]).order_id
     bench.world.tally(supplier, accepted=1)  # as if the supplier had been topped up
-    bench.refuse("unit_unavailable", "allocate_inputs", **call)
+    bench.assert_refused("unit_unavailable", "allocate_inputs", **call)
 
 
 def takes_grade_a(bench, arguments):
@@ -69,9 +69,9 @@ def test_an_a_line_takes_units_that_are_recorded_as_a_and_are_it():
     free = bench.world.free_units[line.supplier_order]
     poor = next(u for u in free if bench.world.unit(u).verdict == "B")
     units = [poor, *call["lines"][index]["unit_ids"][1:]]
-    bench.refuse("grade_too_low", "allocate_inputs", **with_line(call, index, unit_ids=units))
+    bench.assert_refused("grade_too_low", "allocate_inputs", **with_line(call, index, unit_ids=units))
     bench.do("finalize_units", **regrade(bench, poor, "A"))
-    bench.refuse("fit_reject", "allocate_inputs", **with_line(call, index, unit_ids=units))
+    bench.assert_refused("fit_reject", "allocate_inputs", **with_line(call, index, unit_ids=units))
 
 
 def test_lots_must_be_of_the_material_released_certified_and_large_enough():
@@ -87,34 +87,34 @@ def test_lots_must_be_of_the_material_released_certified_and_large_enough():
     other = next(i for i in lots if lots[i].material_id != material)
     for lot_id in (*own["quarantined"], low, other):
         parts = [{"lot_id": lot_id, "quantity": count}]
-        bench.refuse("lot_unusable", "allocate_inputs", **with_line(call, 0, lots=parts))
+        bench.assert_refused("lot_unusable", "allocate_inputs", **with_line(call, 0, lots=parts))
     good = call["lines"][0]["lots"][0]["lot_id"]
     bench.world.amend("lots", good, quantity_left=count - 1)
     parts = [{"lot_id": good, "quantity": count}]
-    bench.refuse("insufficient_lot", "allocate_inputs", **with_line(call, 0, lots=parts))
+    bench.assert_refused("insufficient_lot", "allocate_inputs", **with_line(call, 0, lots=parts))
 
 
 def test_arguments_that_name_a_thing_twice_or_do_not_exist():
     bench, call = before("allocate_inputs")
     part = call["lines"][0]["lots"][0]
-    bench.refuse("bad_argument", "allocate_inputs", **{**call, "lines": [*call["lines"], call["lines"][0]]})
-    bench.refuse("bad_argument", "allocate_inputs", **with_line(call, 0, lots=[part, part]))
-    bench.refuse("bad_argument", "allocate_inputs", **with_line(call, 0, unit_ids=["unt-00000-1"]))
-    bench.refuse("unknown_id", "allocate_inputs", **with_line(call, 0, line=9))
-    bench.refuse("unknown_id", "allocate_inputs", **with_line(call, 0, lots=[{**part, "lot_id": "lot-00000"}]))
-    bench.refuse("unknown_id", "calibrate_tool", cell_id="cel-00000", tool_family="bore")
+    bench.assert_refused("bad_argument", "allocate_inputs", **{**call, "lines": [*call["lines"], call["lines"][0]]})
+    bench.assert_refused("bad_argument", "allocate_inputs", **with_line(call, 0, lots=[part, part]))
+    bench.assert_refused("bad_argument", "allocate_inputs", **with_line(call, 0, unit_ids=["unt-00000-1"]))
+    bench.assert_refused("unknown_id", "allocate_inputs", **with_line(call, 0, line=9))
+    bench.assert_refused("unknown_id", "allocate_inputs", **with_line(call, 0, lots=[{**part, "lot_id": "lot-00000"}]))
+    bench.assert_refused("unknown_id", "calibrate_tool", cell_id="cel-00000", tool_family="bore")
     lacking = next(c.cell_id for c in plant().cells if (c.cell_id, "bore") not in plant().tool_at)
-    bench.refuse("unknown_id", "calibrate_tool", cell_id=lacking, tool_family="bore")
+    bench.assert_refused("unknown_id", "calibrate_tool", cell_id=lacking, tool_family="bore")
     assert all(e.check is None for e in bench.gateway.events[-6:])
 
 
 def test_an_allocation_is_released_once_and_not_under_an_open_booking():
     bench, call = before("run_program")
     booking = bench.world.artifacts[call["booking"]].content
-    bench.refuse("booking_open", "release_allocation", allocation=booking.allocation)
+    bench.assert_refused("booking_open", "release_allocation", allocation=booking.allocation)
     bench.do("cancel_booking", booking=call["booking"])
     bench.do("release_allocation", allocation=booking.allocation)
-    bench.refuse("not_open", "release_allocation", allocation=booking.allocation)
+    bench.assert_refused("not_open", "release_allocation", allocation=booking.allocation)
 
 
 # -- equipment -------------------------------------------------------------------------------------------------------
@@ -126,16 +126,16 @@ def test_bookings_want_an_open_allocation_and_a_program_of_the_product():
     product = world.order(world.artifacts[call["allocation"]].subject).product_id
     other = next(p for p in plant().programs if p != product)
     program = plant().programs[other][0].program_id
-    bench.refuse("wrong_program", "book_cell", **{**call, "program_id": program, "revision": 1})
-    bench.refuse("unknown_id", "book_cell", **{**call, "revision": 9})
+    bench.assert_refused("wrong_program", "book_cell", **{**call, "program_id": program, "revision": 1})
+    bench.assert_refused("unknown_id", "book_cell", **{**call, "revision": 9})
     bench.do("release_allocation", allocation=call["allocation"])
-    bench.refuse("not_open", "book_cell", **call)
+    bench.assert_refused("not_open", "book_cell", **call)
 
 
 def test_only_the_released_revision_may_be_booked():
     bench, call = before("book_cell")
     for revision in {1, 2, 3} - {call["revision"]}:
-        bench.refuse("revision_not_released", "book_cell", **{**call, "revision": revision})
+        bench.assert_refused("revision_not_released", "book_cell", **{**call, "revision": revision})
 
 
 def test_cells_must_be_qualified_and_able():
@@ -149,32 +149,32 @@ def test_cells_must_be_qualified_and_able():
         if r.qualified_until is not None or not bench.world.able(bench.world.get("cells", r.cell_id), program)
     )
     for cell_id in (foreign, unfit):
-        bench.refuse("not_qualified", "book_cell", **{**call, "cell_id": cell_id})
+        bench.assert_refused("not_qualified", "book_cell", **{**call, "cell_id": cell_id})
 
 
 def test_the_interval_must_be_as_long_as_the_run():
     bench, call = before("book_cell")
     for ticks in (call["ticks"] - 1, call["ticks"] + 1):
-        bench.refuse("duration_mismatch", "book_cell", **{**call, "ticks": ticks})
+        bench.assert_refused("duration_mismatch", "book_cell", **{**call, "ticks": ticks})
 
 
 def test_a_run_begins_when_its_inputs_are_ready_on_a_free_cell():
     bench, call = before("book_cell", lambda bench, c: bench.world.artifacts[c["allocation"]].content.ready > 0)
     ready = bench.world.artifacts[call["allocation"]].content.ready
-    bench.refuse("inputs_not_ready", "book_cell", **{**call, "start": ready - 1})
+    bench.assert_refused("inputs_not_ready", "book_cell", **{**call, "start": ready - 1})
     later = -(-call["start"] // DAY) * DAY
     busy = min(b for b in plant().busy[call["cell_id"], later // DAY])
-    bench.refuse("cell_unavailable", "book_cell", **{**call, "start": busy.end - 1})
-    bench.refuse("cell_unavailable", "book_cell", **{**call, "start": later})  # before the shift
+    bench.assert_refused("cell_unavailable", "book_cell", **{**call, "start": busy.end - 1})
+    bench.assert_refused("cell_unavailable", "book_cell", **{**call, "start": later})  # before the shift
     bench.world.clock_of[call["cell_id"]] = call["start"] + 1
-    bench.refuse("cell_unavailable", "book_cell", **call)
+    bench.assert_refused("cell_unavailable", "book_cell", **call)
 
 
 def test_two_bookings_of_a_cell_do_not_meet():
     bench, call = before("book_cell")
     bench.do("book_cell", **call)
     for start in (call["start"], call["start"] + call["ticks"] - 1):
-        bench.refuse("cell_unavailable", "book_cell", **{**call, "start": start})
+        bench.assert_refused("cell_unavailable", "book_cell", **{**call, "start": start})
 
 
 def test_calibrations_must_be_the_tools_newest_and_good_for_the_units():
@@ -185,12 +185,12 @@ def test_calibrations_must_be_the_tools_newest_and_good_for_the_units():
     others = [t for t in plant().tools[cell] if bench.world.calibration(call["calibration"]).tool_id != t.tool_id]
     foreign = f"{bench.world.calibrations_of(others[0].tool_id)[0]}@1"
     for calibration in (older, foreign):
-        bench.refuse("calibration_not_in_force", "book_cell", **{**call, "calibration": calibration})
-    bench.refuse("unknown_id", "book_cell", **{**call, "calibration": f"{identity}@2"})
+        bench.assert_refused("calibration_not_in_force", "book_cell", **{**call, "calibration": calibration})
+    bench.assert_refused("unknown_id", "book_cell", **{**call, "calibration": f"{identity}@2"})
     units = bench.world.artifacts[call["allocation"]].content.units
     bench.world.amend("calibrations", identity, units_run=72 - units)
     bench.world.amend("calibrations", identity, units_run=73 - units)
-    bench.refuse("calibration_not_in_force", "book_cell", **call)
+    bench.assert_refused("calibration_not_in_force", "book_cell", **call)
     bench.world.amend("calibrations", identity, units_run=72 - units)
     bench.do("book_cell", **call)
 
@@ -198,8 +198,8 @@ def test_calibrations_must_be_the_tools_newest_and_good_for_the_units():
 def test_bookings_are_run_or_cancelled_once():
     bench, call = before("run_program")
     bench.do("run_program", **call)
-    bench.refuse("not_open", "run_program", **call)
-    bench.refuse("not_open", "cancel_booking", **call)
+    bench.assert_refused("not_open", "run_program", **call)
+    bench.assert_refused("not_open", "cancel_booking", **call)
 
 
 def test_the_second_booking_of_an_allocation_cannot_be_run():
@@ -212,7 +212,7 @@ def test_the_second_booking_of_an_allocation_cannot_be_run():
     )
     second = bench.do("book_cell", **hedge, start=start, ticks=ticks)["booking"]
     bench.do("run_program", **call)
-    bench.refuse("not_open", "run_program", booking=second)
+    bench.assert_refused("not_open", "run_program", booking=second)
     assert "equipment_released" in bench.failing()
     bench.do("cancel_booking", booking=second)
     assert "equipment_released" not in bench.failing()
@@ -222,10 +222,10 @@ def test_runs_of_a_cell_go_forward_and_share_the_calibration():
     bench, call = before("run_program")
     booking = bench.world.artifacts[call["booking"]].content
     bench.world.clock_of[booking.cell_id] = booking.start + 1
-    bench.refuse("out_of_sequence", "run_program", **call)
+    bench.assert_refused("out_of_sequence", "run_program", **call)
     bench.world.clock_of[booking.cell_id] = booking.start
     bench.world.amend("calibrations", booking.calibration.partition("@")[0], units_run=72)
-    bench.refuse("calibration_not_in_force", "run_program", **call)
+    bench.assert_refused("calibration_not_in_force", "run_program", **call)
 
 
 # -- quality ---------------------------------------------------------------------------------------------------------
@@ -234,20 +234,22 @@ def test_runs_of_a_cell_go_forward_and_share_the_calibration():
 def test_captures_must_be_of_the_batch_version():
     bench, call = before("record_observations", lambda bench, c: c["batch"].endswith("@2"), SELECTIVE)
     first = call["batch"].replace("@2", "@1")
-    bench.refuse("foreign_capture", "record_observations", **{**call, "capture_ids": bench.world.captures_of[first]})
-    bench.refuse("bad_argument", "record_observations", **{**call, "capture_ids": call["capture_ids"][:1] * 2})
+    bench.assert_refused(
+        "foreign_capture", "record_observations", **{**call, "capture_ids": bench.world.captures_of[first]}
+    )
+    bench.assert_refused("bad_argument", "record_observations", **{**call, "capture_ids": call["capture_ids"][:1] * 2})
 
 
 def test_verdicts_want_exactly_the_units_the_evidence_and_the_runs_calibration():
     bench, call = before("finalize_units")
     units = list(call["verdicts"])
-    bench.refuse("verdict_set", "finalize_units", **{**call, "verdicts": {units[0]: "A"}})
+    bench.assert_refused("verdict_set", "finalize_units", **{**call, "verdicts": {units[0]: "A"}})
     identity = call["calibration"].partition("@")[0]
     older = f"{identity.rpartition('-')[0]}-1@1"
-    bench.refuse("calibration_mismatch", "finalize_units", **{**call, "calibration": older})
+    bench.assert_refused("calibration_mismatch", "finalize_units", **{**call, "calibration": older})
     order = order_of(bench, call["batch"])
     bench.world.observed[call["batch"]].discard(order.mandatory[1])
-    bench.refuse("missing_observations", "finalize_units", **call)
+    bench.assert_refused("missing_observations", "finalize_units", **call)
 
 
 def test_a_version_that_lost_all_its_units_is_superseded():
@@ -256,9 +258,9 @@ def test_a_version_that_lost_all_its_units_is_superseded():
     for unit in world.units_in(world.artifacts[first]):
         world.set_unit(unit, version=2)
     verdicts = dict.fromkeys(world.artifacts[first].content.unit_ids, "B")
-    bench.refuse("superseded_version", "finalize_units", **{**call, "batch": first, "verdicts": verdicts})
+    bench.assert_refused("superseded_version", "finalize_units", **{**call, "batch": first, "verdicts": verdicts})
     captures = world.captures_of[first]
-    bench.refuse("superseded_version", "record_observations", batch=first, capture_ids=captures)
+    bench.assert_refused("superseded_version", "record_observations", batch=first, capture_ids=captures)
 
 
 def test_verdicts_stand_once_a_unit_is_used_and_may_change_before():
@@ -270,7 +272,7 @@ def test_verdicts_stand_once_a_unit_is_used_and_may_change_before():
     bench.do("finalize_units", **regrade(bench, unit, "A"))
     bench.do("finalize_units", **regrade(bench, unit, "B"))
     bench.do("run_program", **call)
-    bench.refuse("unit_committed", "finalize_units", **regrade(bench, unit, "A"))
+    bench.assert_refused("unit_committed", "finalize_units", **regrade(bench, unit, "A"))
     bench.do("finalize_units", **regrade(bench, unit, "B"))
 
 
@@ -278,20 +280,20 @@ def test_rework_wants_units_on_hold_a_permit_and_a_place():
     bench, call = before("rework_units", configuration=CONSTRAINED)
     world, order = bench.world, order_of(bench, call["batch"])
     good = next(u for u in world.units_of[order.order_id] if world.unit(u).accepted)
-    bench.refuse("not_on_hold", "rework_units", **{**call, "unit_ids": [good]})
+    bench.assert_refused("not_on_hold", "rework_units", **{**call, "unit_ids": [good]})
     end = world.artifacts[call["batch"]].content.end
     assert end % DAY
-    bench.refuse("too_early", "rework_units", **{**call, "day": end // DAY})
+    bench.assert_refused("too_early", "rework_units", **{**call, "day": end // DAY})
     bench.do("finalize_units", **regrade(bench, good, "rework"))
     held = [u for u in world.units_of[order.order_id] if world.unit(u).verdict == "rework"]
     if len(held) > order.rework_permit:
-        bench.refuse("permit_exceeded", "rework_units", **{**call, "unit_ids": held})
+        bench.assert_refused("permit_exceeded", "rework_units", **{**call, "unit_ids": held})
     else:
         world.tally(order.order_id, reworked=order.rework_permit)
-        bench.refuse("permit_exceeded", "rework_units", **call)
+        bench.assert_refused("permit_exceeded", "rework_units", **call)
         world.tally(order.order_id, reworked=-order.rework_permit)
     world.ledgers["bench"].reserve(str(call["day"]), 2, order.order_id, "another")
-    bench.refuse("bench_full", "rework_units", **call)
+    bench.assert_refused("bench_full", "rework_units", **call)
 
 
 # -- delivery --------------------------------------------------------------------------------------------------------
@@ -301,16 +303,16 @@ def test_only_free_conforming_units_of_a_terminal_order_are_shipped():
     bench, call = before("dispatch_order")
     lower = bench.world.by_level[1][0].order_id
     units = call["unit_ids"]
-    bench.refuse("not_terminal", "dispatch_order", **{**call, "order_id": lower})
-    bench.refuse("unit_unavailable", "dispatch_order", **{**call, "unit_ids": [bench.world.units_of[lower][0]]})
+    bench.assert_refused("not_terminal", "dispatch_order", **{**call, "order_id": lower})
+    bench.assert_refused("unit_unavailable", "dispatch_order", **{**call, "unit_ids": [bench.world.units_of[lower][0]]})
     outcomes = bench.world.tables["outcomes"]
     true = outcomes[call["order_id"]]
     spoilt = type(true)(((999, 0, 0, 0),) * len(true.deviations))
     outcomes[call["order_id"]] = spoilt
-    bench.refuse("gauge_reject", "dispatch_order", **call)
+    bench.assert_refused("gauge_reject", "dispatch_order", **call)
     outcomes[call["order_id"]] = true
     bench.do("dispatch_order", **{**call, "unit_ids": units[:1]})
-    bench.refuse("unit_unavailable", "dispatch_order", **call)
+    bench.assert_refused("unit_unavailable", "dispatch_order", **call)
     bench.do("dispatch_order", **{**call, "unit_ids": units[1:]})
 
 
@@ -318,20 +320,22 @@ def test_production_closes_over_the_totals_with_nothing_on_hold():
     bench, call = before("close_production", configuration=EQUIPMENT)
     first, *rest = call["levels"]
     for field in ("started", "accepted", "reworked", "scrapped", "shipped"):
-        error = bench.refuse("balance_mismatch", "close_production", levels=[{**first, field: first[field] + 1}, *rest])
+        error = bench.assert_refused(
+            "balance_mismatch", "close_production", levels=[{**first, field: first[field] + 1}, *rest]
+        )
         assert error["details"] == {"level": 1, "field": field}
-    assert bench.refuse("balance_mismatch", "close_production", levels=rest)["details"] == {"level": 1}
-    bench.refuse("bad_argument", "close_production", levels=[first, first])
-    bench.refuse("unknown_id", "close_production", levels=[*call["levels"], {**first, "level": 9}])
+    assert bench.assert_refused("balance_mismatch", "close_production", levels=rest)["details"] == {"level": 1}
+    bench.assert_refused("bad_argument", "close_production", levels=[first, first])
+    bench.assert_refused("unknown_id", "close_production", levels=[*call["levels"], {**first, "level": 9}])
     bench.world.on_hold = 1
-    bench.refuse("units_on_hold", "close_production", **call)
+    bench.assert_refused("units_on_hold", "close_production", **call)
 
 
 @pytest.mark.parametrize("tool", ["get_artifact", "read_instruments", "get_batch"])
 def test_references_that_do_not_exist(tool):
     bench, call = before("record_observations")
     name = "ref" if tool == "get_artifact" else "batch"
-    bench.refuse("unknown_id", tool, **{name: call["batch"].replace("@1", "@2")})
+    bench.assert_refused("unknown_id", tool, **{name: call["batch"].replace("@1", "@2")})
     if tool != "get_artifact":
         booking = bench.world.artifacts[call["batch"]].content.booking
-        bench.refuse("unknown_id", tool, **{name: booking})
+        bench.assert_refused("unknown_id", tool, **{name: booking})

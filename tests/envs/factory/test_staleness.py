@@ -47,7 +47,7 @@ def test_drift_voids_calibrations_of_the_family_and_open_bookings_made_with_them
             assert all(void)
         else:
             assert not any(void[1:])
-    bench.refuse("booking_void", "run_program", **call)
+    bench.assert_refused("booking_void", "run_program", **call)
     assert bench.do("list_bookings", state="void")["items"][0]["booking"] == call["booking"]
     assert "equipment_released" in bench.failing(), "the allocation is still open"
 
@@ -59,7 +59,7 @@ def test_a_void_booking_is_made_again_with_a_new_calibration():
     strike(bench, Drift(program.tool_family))
     fields = ("allocation", "program_id", "revision", "cell_id", "start")
     again = {f: getattr(booking, f) for f in fields} | {"ticks": booking.end - booking.start}
-    bench.refuse("calibration_not_in_force", "book_cell", **again, calibration=booking.calibration)
+    bench.assert_refused("calibration_not_in_force", "book_cell", **again, calibration=booking.calibration)
     made = bench.do("calibrate_tool", cell_id=booking.cell_id, tool_family=program.tool_family)
     made = bench.do("book_cell", **again, calibration=made["calibration"])
     bench.do("run_program", booking=made["booking"])
@@ -73,7 +73,7 @@ def test_batches_that_ran_before_a_drift_are_graded_by_the_calibration_of_their_
     strike(bench, Drift(family))
     made = bench.do("calibrate_tool", cell_id=batch.cell_id, tool_family=family)
     assert bench.do("read_instruments", batch=call["batch"])["items"] == rows
-    bench.refuse("calibration_mismatch", "finalize_units", **{**call, "calibration": made["calibration"]})
+    bench.assert_refused("calibration_mismatch", "finalize_units", **{**call, "calibration": made["calibration"]})
     bench.do("finalize_units", **call)
 
 
@@ -90,7 +90,7 @@ def test_maintenance_voids_open_bookings_in_the_closed_day_and_no_others():
     others = tuple(c for c in bench.world.clock_of if c != booking.cell_id)
     assert strike(bench, Maintenance(others)) == set()
     assert strike(bench, Maintenance((booking.cell_id,))) == {call["booking"]}
-    bench.refuse("booking_void", "run_program", **call)
+    bench.assert_refused("booking_void", "run_program", **call)
     busy = bench.do("list_cell_calendar", cell_id=booking.cell_id, from_tick=clock)
     assert {"start": clock, "end": clock + DAY, "kind": "maintenance"} in busy["items"]
     text = bench.do("list_notices")["items"][-1]["text"]
@@ -118,17 +118,17 @@ def test_an_allocation_is_stale_while_an_input_is_not_accepted_and_never_after_i
     changed = {ref for ref in earlier if now[ref] != earlier[ref]}
     assert {r for r in changed if now[r] == STALE} == {allocation.ref, completion.ref}
     assert {now[r] for r in changed} == {STALE, SUPERSEDED}, "the earlier disposition is superseded"
-    bench.refuse("allocation_stale", "run_program", **call)
+    bench.assert_refused("allocation_stale", "run_program", **call)
     bench.do("cancel_booking", booking=call["booking"])
     fields = ("allocation", "program_id", "revision", "cell_id", "calibration", "start")
     booking = booking_of(bench, call["booking"])
     again = {f: getattr(booking, f) for f in fields} | {"ticks": booking.end - booking.start}
-    bench.refuse("allocation_stale", "book_cell", **again)
+    bench.assert_refused("allocation_stale", "book_cell", **again)
     bench.do("finalize_units", **regrade(bench, unit, grade))
     assert bench.world.artifacts[allocation.ref].status == CURRENT
     assert bench.world.artifacts[completion.ref].status == CURRENT
     bench.do("run_program", booking=bench.do("book_cell", **again)["booking"])
-    bench.refuse("unit_committed", "finalize_units", **regrade(bench, unit, "scrap"))
+    bench.assert_refused("unit_committed", "finalize_units", **regrade(bench, unit, "scrap"))
 
 
 def test_a_lost_input_can_be_released_and_is_not_free_afterwards():

@@ -527,7 +527,7 @@ IMPOSSIBLE_AT_OPENING = {
 @pytest.mark.parametrize(("tool", "code"), CASES, ids=lambda v: str(v))
 def test_refused_with_its_code_and_the_state_as_it_was(tool, code):
     bench, arguments = CASES[tool, code]()
-    error = bench.refuse(code, tool, **arguments)
+    error = bench.assert_refused(code, tool, **arguments)
     event = bench.gateway.events[-1]
     assert event.check is False
     assert event.reason == code
@@ -546,7 +546,7 @@ def test_a_plan_that_was_opened_is_in_the_wrong_state(tool):
     bench, _ = before("close_isolation")
     plan = made(bench, "open_isolation")
     arguments = plan if tool == "open_isolation" else {"plan": plan["plan"]}
-    bench.refuse("wrong_state", tool, **arguments)
+    bench.assert_refused("wrong_state", tool, **arguments)
     assert bench.gateway.events[-1].check is None
 
 
@@ -556,13 +556,13 @@ def test_superseded_and_withdrawn_artifacts_are_stale_inputs():
     again = bench.world.newest_of("diagnosis", made(bench, "submit_diagnosis")["device_id"])
     assert again.version == 2
     if again.subject == given["device_id"]:
-        bench.refuse("stale_input", "repair_device", **given)
-        bench.refuse("reservation_mismatch", "repair_device", **{**given, "diagnosis": again.ref})
+        bench.assert_refused("stale_input", "repair_device", **given)
+        bench.assert_refused("reservation_mismatch", "repair_device", **{**given, "diagnosis": again.ref})
     other, _ = before("open_isolation")
     plan = made(other, "plan_isolation")
     ref = next(a.ref for a in other.world.list_artifacts("plan", None, None))
     other.do("cancel_plan", plan=ref)
-    other.refuse("stale_input", "cancel_plan", plan=ref)
+    other.assert_refused("stale_input", "cancel_plan", plan=ref)
     other.do("plan_isolation", **plan)
 
 

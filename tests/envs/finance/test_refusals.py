@@ -663,7 +663,7 @@ _unknown("list_evidence", component_ids=["cmp-9"])
 )
 def test_refusal(tool, code, goal, make):
     office = Office()
-    office.refuse(code, tool, **make(office))
+    office.assert_refused(code, tool, **make(office))
     event = office.gateway.events[-1]
     assert (event.check, event.goal if event.check is False else "") == ((False, goal) if goal else (None, ""))
     assert event.reason == (code if goal else None)
@@ -690,5 +690,5 @@ def test_accepted_operations_pass_their_check_but_details_alone_do_not():
 
 def test_a_refused_call_fires_no_update():
     office = Office(Update(1, "stages_published", 1, None))
-    office.refuse("unknown_id", "publish_stage", closure="cls-1@1", review="rvw-1@1")
+    office.assert_refused("unknown_id", "publish_stage", closure="cls-1@1", review="rvw-1@1")
     assert office.world.fired == []

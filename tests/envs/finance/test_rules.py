@@ -363,23 +363,23 @@ def test_rule_10_authority_to_the_unit_and_independence_of_the_neighbours(office
     for source_id in office.world.sources_of["stg-1"]:
         office.aggregate(source_id)
     closure = office.do("close_stage", **office.closing("stg-1"))["closure"]
-    office.refuse("authority_exceeded", "review_stage", closure=closure, reviewer_id="rvr-5")  # 1474 < 1475
+    office.assert_refused("authority_exceeded", "review_stage", closure=closure, reviewer_id="rvr-5")  # 1474 < 1475
     office.do("review_stage", closure=closure, reviewer_id="rvr-4")
     office.do("review_stage", closure=closure, reviewer_id="rvr-1")  # who reviewed this very stage before may again
     for source_id in office.world.sources_of["stg-2"]:
         office.package(source_id)
     second = office.do("close_stage", **office.closing("stg-2"))["closure"]
-    office.refuse("not_independent", "review_stage", closure=second, reviewer_id="rvr-1")
+    office.assert_refused("not_independent", "review_stage", closure=second, reviewer_id="rvr-1")
     office.do("review_stage", closure=second, reviewer_id="rvr-4")  # no longer the latest reviewer of stage 1
-    office.refuse("not_independent", "review_stage", closure=closure, reviewer_id="rvr-4")  # of the stage after
+    office.assert_refused("not_independent", "review_stage", closure=closure, reviewer_id="rvr-4")  # of the stage after
 
 
 def test_rule_10_the_release_wants_no_limit_and_not_the_last_stages_reviewer(office):
     office.all_stages()
     latest = [office.world.publications_of(s.stage_id)[-1].ref for s in office.world.stages]
     call = {"publications": latest, "restated": []}
-    office.refuse("authority_exceeded", "review_release", **call, reviewer_id="rvr-4")
-    office.refuse("not_independent", "review_release", **call, reviewer_id="rvr-3")
+    office.assert_refused("authority_exceeded", "review_release", **call, reviewer_id="rvr-4")
+    office.assert_refused("not_independent", "review_release", **call, reviewer_id="rvr-3")
     office.do("review_release", **call, reviewer_id="rvr-2")
     assert goals.release_review(office.world, None) is None
 
@@ -437,7 +437,9 @@ def test_rule_12_a_view_may_name_any_publication_that_carried_the_aggregate(offi
     office.aggregate("src-m1")
     office.publish("stg-1")  # pub-1@2 carries agg-i1@1 as pub-1@1 did
     office.detail("src-i1")
-    office.refuse("not_published", "preserve_view", source_id="src-m1", aggregate="agg-m1@1", publication="pub-1@2")
+    office.assert_refused(
+        "not_published", "preserve_view", source_id="src-m1", aggregate="agg-m1@1", publication="pub-1@2"
+    )
     office.do("preserve_view", source_id="src-i1", aggregate="agg-i1@1", publication="pub-1@2")
     assert goals.history_kept(office.world, None, "src-i1") is None
 

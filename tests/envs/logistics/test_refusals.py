@@ -548,7 +548,7 @@ _unknown("list_history", kind="bookings", key="car-x")
 )
 def test_refusal(tool, code, goal, make):
     desk = Desk()
-    desk.refuse(code, tool, **make(desk))
+    desk.assert_refused(code, tool, **make(desk))
     event = desk.gateway.events[-1]
     assert (event.check, event.goal if event.check is False else "") == ((False, goal) if goal else (None, ""))
     assert event.reason == (code if goal else None)
@@ -569,9 +569,9 @@ def test_mates_on_different_transfers_are_never_both_accepted():
     desk = Desk().delivered()
     desk.submit("bkg-1")
     desk.join("bkg-2", "trf-3")
-    desk.refuse("stale_input", "submit_itinerary", **desk.submission("bkg-1"))
+    desk.assert_refused("stale_input", "submit_itinerary", **desk.submission("bkg-1"))
     desk.join("bkg-1", "trf-2")
-    desk.refuse("stale_input", "submit_itinerary", **desk.submission("bkg-2"))
+    desk.assert_refused("stale_input", "submit_itinerary", **desk.submission("bkg-2"))
 
 
 def test_accepted_operations_pass_their_check_but_a_tag_has_none():
@@ -598,5 +598,7 @@ def test_what_is_not_checked_is_accepted():
 
 def test_a_refused_call_fires_no_update():
     desk = Desk(Update(1, "bookings_accepted", 1, None))
-    desk.refuse("unknown_id", "submit_itinerary", booking_id="bkg-1", itinerary="a-1@1", seat="b-1@1", delivery="c-1@1")
+    desk.assert_refused(
+        "unknown_id", "submit_itinerary", booking_id="bkg-1", itinerary="a-1@1", seat="b-1@1", delivery="c-1@1"
+    )
     assert desk.world.fired == []

@@ -262,7 +262,7 @@ def test_a_parent_is_of_an_earlier_round():
     answer = bench.do("annotate_link", work=world.work(link.subject).ref, **content)
     routes = [{"link": answer["annotation"], "parent": parent.ref}]
     shared = sorted(set(parent.content.populations) & set(content["populations"]))
-    error = bench.refuse(
+    error = bench.assert_refused(
         "route_mismatch", "establish_calibration", **{**given, "routes": routes, "populations": shared}
     )
     assert error["details"] == {"parent": parent.ref}
@@ -447,7 +447,7 @@ def _():
 @pytest.mark.parametrize(("tool", "code"), list(CASES), ids=lambda value: value)
 def test_it_is_refused_and_changes_nothing(tool, code):
     bench, arguments = CASES[tool, code]()
-    bench.refuse(code, tool, **arguments)
+    bench.assert_refused(code, tool, **arguments)
 
 
 def test_every_declared_code_has_its_case():
@@ -459,9 +459,9 @@ def test_after_the_release_everything_is_frozen():
     bench = done()
     world = bench.world
     contribution = contributed(bench)[0].ref
-    bench.refuse("wrong_state", "withdraw_contribution", contribution=contribution, reason="linked")
-    bench.refuse("wrong_state", "open_round", round_id=world.last)
-    bench.refuse("wrong_state", "commit_round", round_id=world.last, syntheses=[])
+    bench.assert_refused("wrong_state", "withdraw_contribution", contribution=contribution, reason="linked")
+    bench.assert_refused("wrong_state", "open_round", round_id=world.last)
+    bench.assert_refused("wrong_state", "commit_round", round_id=world.last, syntheses=[])
 
 
 def test_the_last_round_may_be_mended_and_committed_again():

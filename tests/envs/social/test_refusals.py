@@ -22,52 +22,52 @@ def no_check(desk: Desk) -> None:
 def test_every_parent_is_bound_by_its_newest_report():
     desk = Desk().parents_reported()
     p, q = desk.report_of("brf-p"), desk.report_of("brf-q")
-    desk.refuse("stale_parent", "open_brief", brief_id="brf-k", parent_reports=[p])
+    desk.assert_refused("stale_parent", "open_brief", brief_id="brf-k", parent_reports=[p])
     failed_check(desk, "binding:brf-k")
     desk.do("submit_report", **desk.reporting("brf-p"))
-    desk.refuse("stale_parent", "open_brief", brief_id="brf-k", parent_reports=[p, q])
-    desk.refuse("stale_parent", "open_brief", brief_id="brf-k", parent_reports=[p, desk.report_of("brf-p"), q])
-    desk.refuse("bad_argument", "open_brief", brief_id="brf-p", parent_reports=[q])
-    desk.refuse("bad_argument", "open_brief", brief_id="brf-k", parent_reports=[q, q])
-    desk.refuse("unknown_id", "open_brief", brief_id="brf-k", parent_reports=["rpt-zz@1"])
+    desk.assert_refused("stale_parent", "open_brief", brief_id="brf-k", parent_reports=[p, q])
+    desk.assert_refused("stale_parent", "open_brief", brief_id="brf-k", parent_reports=[p, desk.report_of("brf-p"), q])
+    desk.assert_refused("bad_argument", "open_brief", brief_id="brf-p", parent_reports=[q])
+    desk.assert_refused("bad_argument", "open_brief", brief_id="brf-k", parent_reports=[q, q])
+    desk.assert_refused("unknown_id", "open_brief", brief_id="brf-k", parent_reports=["rpt-zz@1"])
     desk.open("brf-k")
 
 
 def test_an_unreported_parent_cannot_be_bound():
     desk = Desk()
-    desk.refuse("stale_parent", "open_brief", brief_id="brf-k", parent_reports=[])
+    desk.assert_refused("stale_parent", "open_brief", brief_id="brf-k", parent_reports=[])
 
 
 def test_drafts_need_an_open_brief_known_audiences_and_room():
     desk = Desk()
     arguments = {"brief_id": "brf-p", "role": "control", "audience_ids": ["aud-c"], "cta_id": "cta-p", "copy": "x"}
-    desk.refuse("wrong_state", "create_draft", **arguments)
+    desk.assert_refused("wrong_state", "create_draft", **arguments)
     desk.open("brf-p")
     three = ["aud-a", "aud-b", "aud-c"]
-    desk.refuse("audience_limit", "create_draft", **{**arguments, "audience_ids": three})
-    desk.refuse("unknown_id", "create_draft", **{**arguments, "audience_ids": ["aud-zz"]})
-    desk.refuse("unknown_id", "create_draft", **{**arguments, "cta_id": "cta-zz"})
-    desk.refuse("bad_argument", "create_draft", **{**arguments, "audience_ids": ["aud-a", "aud-a"]})
-    desk.refuse("wrong_state", "create_draft", **{**arguments, "audience_ids": ["aud-x"]})  # not of this season
-    desk.refuse("wrong_state", "create_draft", **{**arguments, "role": "deployment"})  # nothing is reported
+    desk.assert_refused("audience_limit", "create_draft", **{**arguments, "audience_ids": three})
+    desk.assert_refused("unknown_id", "create_draft", **{**arguments, "audience_ids": ["aud-zz"]})
+    desk.assert_refused("unknown_id", "create_draft", **{**arguments, "cta_id": "cta-zz"})
+    desk.assert_refused("bad_argument", "create_draft", **{**arguments, "audience_ids": ["aud-a", "aud-a"]})
+    desk.assert_refused("wrong_state", "create_draft", **{**arguments, "audience_ids": ["aud-x"]})  # not of this season
+    desk.assert_refused("wrong_state", "create_draft", **{**arguments, "role": "deployment"})  # nothing is reported
     desk.do("create_draft", **arguments)
 
 
 def test_a_published_post_no_longer_changes():
     desk = Desk()
     post = desk.run("brf-p", 6)[0]
-    desk.refuse("wrong_state", "attach_asset", post_id=post, asset_id="ast-1", grant_id="grt-1")
-    desk.refuse("wrong_state", "cite_evidence", post_id=post, evidence_post_ids=["pst-s1"])
-    desk.refuse("wrong_state", "request_approval", post=desk.world.post(post).ref)
-    desk.refuse("wrong_state", "release_slot", post_id=post)
-    desk.refuse("unknown_id", "attach_asset", post_id="pst-zz-1", asset_id="ast-1", grant_id="grt-1")
+    desk.assert_refused("wrong_state", "attach_asset", post_id=post, asset_id="ast-1", grant_id="grt-1")
+    desk.assert_refused("wrong_state", "cite_evidence", post_id=post, evidence_post_ids=["pst-s1"])
+    desk.assert_refused("wrong_state", "request_approval", post=desk.world.post(post).ref)
+    desk.assert_refused("wrong_state", "release_slot", post_id=post)
+    desk.assert_refused("unknown_id", "attach_asset", post_id="pst-zz-1", asset_id="ast-1", grant_id="grt-1")
 
 
 def test_only_the_newest_version_is_approved():
     desk = Desk()
     desk.open("brf-p")
     post = desk.draft("brf-p", "control")
-    desk.refuse("version_conflict", "request_approval", post=f"{post}@2")
+    desk.assert_refused("version_conflict", "request_approval", post=f"{post}@2")
     failed_check(desk, "control_approval:brf-p")
     desk.approve(post)
 
@@ -76,7 +76,7 @@ def test_every_audience_has_consented_to_the_role():
     desk = Desk()
     desk.open("brf-p")
     post = desk.draft("brf-p", "challenger", audience_ids=["aud-c", "aud-d"])  # D has consented to the control only
-    error = desk.refuse("consent_missing", "request_approval", post=desk.world.post(post).ref)
+    error = desk.assert_refused("consent_missing", "request_approval", post=desk.world.post(post).ref)
     assert error["details"] == {"audience_id": "aud-d"}
 
 
@@ -84,7 +84,7 @@ def test_a_deployment_is_tested_with_the_role_of_the_winner():
     desk = Desk()
     desk.report("brf-q", 30)  # its control wins
     post = desk.draft("brf-q", "deployment", audience_ids=["aud-f"])  # F has consented to the challenger only
-    desk.refuse("consent_missing", "request_approval", post=desk.world.post(post).ref)
+    desk.assert_refused("consent_missing", "request_approval", post=desk.world.post(post).ref)
     desk.approve(desk.draft("brf-q", "deployment"))
 
 
@@ -99,7 +99,7 @@ def test_a_grant_must_cover_the_post_now(asset, grant, advance):
     post = desk.draft("brf-p", "control")
     desk.do("attach_asset", post_id=post, asset_id=asset, grant_id=grant)
     desk.advance(advance)
-    desk.refuse("grant_mismatch", "request_approval", post=desk.world.post(post).ref)
+    desk.assert_refused("grant_mismatch", "request_approval", post=desk.world.post(post).ref)
 
 
 @pytest.mark.parametrize("cited", [["pst-s1"], ["pst-s1", "pst-s6"], ["pst-s1", "pst-s7"], ["pst-s1", "pst-s8"]])
@@ -108,7 +108,7 @@ def test_evidence_is_tested_for_number_brand_topic_and_window(cited):
     desk.open("brf-p")
     post = desk.draft("brf-p", "control")
     desk.do("cite_evidence", post_id=post, evidence_post_ids=cited)
-    desk.refuse("evidence_unfit", "request_approval", post=desk.world.post(post).ref)
+    desk.assert_refused("evidence_unfit", "request_approval", post=desk.world.post(post).ref)
 
 
 def test_objective_status_and_campaign_of_evidence_are_not_tested():
@@ -126,14 +126,14 @@ def test_an_experiment_has_two_approved_arms_from_its_sources():
     control, challenger = (desk.draft("brf-p", role) for role in ARMS)
     names = {"brief_id": "brf-p", "control_post_id": control, "challenger_post_id": challenger}
     desk.approve(control)
-    desk.refuse("approval_void", "register_experiment", **names)
+    desk.assert_refused("approval_void", "register_experiment", **names)
     failed_check(desk, "experiment:brf-p")
     desk.approve(challenger)
-    desk.refuse("wrong_state", "register_experiment", **{**names, "control_post_id": challenger})
+    desk.assert_refused("wrong_state", "register_experiment", **{**names, "control_post_id": challenger})
     no_check(desk)
     foreign = desk.draft("brf-p", "challenger", audience_ids=["aud-e"])
     desk.approve(foreign)
-    desk.refuse("lineage_mismatch", "register_experiment", **{**names, "challenger_post_id": foreign})
+    desk.assert_refused("lineage_mismatch", "register_experiment", **{**names, "challenger_post_id": foreign})
     desk.do("register_experiment", **names)
 
 
@@ -146,18 +146,20 @@ def test_an_experiment_is_not_registered_on_a_stale_binding():
     desk.do("submit_report", **desk.reporting("brf-p", credited={"control": ["mbr-1", "mbr-3"], "challenger": []},
                                              winner="control"))  # fmt: skip
     names = {"brief_id": "brf-k", "control_post_id": posts[0], "challenger_post_id": posts[1]}
-    desk.refuse("stale_parent", "register_experiment", **names)
+    desk.assert_refused("stale_parent", "register_experiment", **names)
 
 
 def test_an_audience_is_brought_back_on_what_it_saw_last():
     desk = Desk().parents_reported()
     given = {"brief_id": "brf-k", "audience_id": "aud-h"}
-    desk.refuse("wrong_basis", "reactivate_audience", **given, basis_publication_id="pub-h1-0")
+    desk.assert_refused("wrong_basis", "reactivate_audience", **given, basis_publication_id="pub-h1-0")
     failed_check(desk, "reactivation:brf-k")
-    desk.refuse("wrong_basis", "reactivate_audience", **given, basis_publication_id="pub-h1-1")  # still to come
-    desk.refuse("wrong_state", "reactivate_audience", brief_id="brf-k", audience_id="aud-c", basis_publication_id="p")
+    desk.assert_refused("wrong_basis", "reactivate_audience", **given, basis_publication_id="pub-h1-1")  # still to come
+    desk.assert_refused(
+        "wrong_state", "reactivate_audience", brief_id="brf-k", audience_id="aud-c", basis_publication_id="p"
+    )
     desk.do("reactivate_audience", **given, basis_publication_id="pub-h2-0")
-    desk.refuse("wrong_state", "reactivate_audience", **given, basis_publication_id="pub-h2-0")
+    desk.assert_refused("wrong_state", "reactivate_audience", **given, basis_publication_id="pub-h2-0")
 
 
 # -- booking ---------------------------------------------------------------------------------------------------------
@@ -167,16 +169,16 @@ def test_bookings_need_lead_place_and_channel():
     desk = Desk()
     control, challenger = desk.prepare("brf-p")
     desk.advance(5)
-    desk.refuse("too_soon", "schedule_post", post_id=control, slot_id=slot_at(6))
+    desk.assert_refused("too_soon", "schedule_post", post_id=control, slot_id=slot_at(6))
     failed_check(desk, "control_slot:brf-p")
-    desk.refuse("slot_full", "schedule_post", post_id=control, slot_id=slot_at(FULL))
-    desk.refuse("wrong_state", "schedule_post", post_id=control, slot_id="slt-other")
-    desk.refuse("unknown_id", "schedule_post", post_id=control, slot_id="slt-zz")
+    desk.assert_refused("slot_full", "schedule_post", post_id=control, slot_id=slot_at(FULL))
+    desk.assert_refused("wrong_state", "schedule_post", post_id=control, slot_id="slt-other")
+    desk.assert_refused("unknown_id", "schedule_post", post_id=control, slot_id="slt-zz")
     desk.book(SINGLE, control)
-    desk.refuse("slot_full", "schedule_post", post_id=challenger, slot_id=slot_at(SINGLE))
-    desk.refuse("wrong_state", "schedule_post", post_id=control, slot_id=slot_at(60))
+    desk.assert_refused("slot_full", "schedule_post", post_id=challenger, slot_id=slot_at(SINGLE))
+    desk.assert_refused("wrong_state", "schedule_post", post_id=control, slot_id=slot_at(60))
     desk.do("release_slot", post_id=control)
-    desk.refuse("wrong_state", "release_slot", post_id=control)
+    desk.assert_refused("wrong_state", "release_slot", post_id=control)
 
 
 def test_the_lead_is_two_hours():
@@ -192,10 +194,10 @@ def test_bookings_need_an_experiment_and_a_standing_approval():
     control, challenger = (desk.draft("brf-p", role) for role in ARMS)
     desk.approve(control)
     desk.approve(challenger)
-    desk.refuse("wrong_state", "schedule_post", post_id=control, slot_id=slot_at(36))
+    desk.assert_refused("wrong_state", "schedule_post", post_id=control, slot_id=slot_at(36))
     desk.register("brf-p", control, challenger)
     desk.do("cite_evidence", post_id=control, evidence_post_ids=["pst-s2", "pst-s3"])
-    desk.refuse("approval_void", "schedule_post", post_id=control, slot_id=slot_at(36))
+    desk.assert_refused("approval_void", "schedule_post", post_id=control, slot_id=slot_at(36))
     failed_check(desk, "control_slot:brf-p")
     desk.approve(control)
     desk.book(36, control)
@@ -206,17 +208,17 @@ def test_a_grant_must_last_to_the_slot():
     posts = desk.prepare("brf-p")
     desk.do("attach_asset", post_id=posts[0], asset_id="ast-3", grant_id="grt-3")
     desk.approve(posts[0])
-    desk.refuse("grant_ends", "schedule_post", post_id=posts[0], slot_id=slot_at(30))
+    desk.assert_refused("grant_ends", "schedule_post", post_id=posts[0], slot_id=slot_at(30))
     desk.book(24, posts[0])
 
 
 def test_caps_cooldowns_and_rest():
     desk = Desk(caps={"aud-d": 95})
     control, challenger = desk.prepare("brf-p")
-    error = desk.refuse("load_cap", "schedule_post", post_id=control, slot_id=slot_at(36))
+    error = desk.assert_refused("load_cap", "schedule_post", post_id=control, slot_id=slot_at(36))
     assert error["details"]["audience_id"] == "aud-d"
     desk.book(36, challenger)
-    desk.refuse("cooldown_active", "schedule_post", post_id=control, slot_id=slot_at(54))
+    desk.assert_refused("cooldown_active", "schedule_post", post_id=control, slot_id=slot_at(54))
     failed_check(desk, "control_slot:brf-p")
     desk.do("set_audience_limits", audience_id="aud-d", load_cap=96, cooldown_hours=24)
     desk.book(36, control)
@@ -228,8 +230,8 @@ def test_caps_cooldowns_and_rest():
 def test_the_clock_moves_on_within_the_season():
     desk = Desk()
     desk.advance(10)
-    desk.refuse("clock_backwards", "advance_clock", to_tick=9)
-    desk.refuse("season_over", "advance_clock", to_tick=1001)
+    desk.assert_refused("clock_backwards", "advance_clock", to_tick=9)
+    desk.assert_refused("season_over", "advance_clock", to_tick=1001)
     desk.advance(1000)
 
 
@@ -239,28 +241,30 @@ def test_publishing_is_tested_in_this_order():
     control = posts[0]
     right = desk.declare(control)
     wrong = {"post_id": "pst-zz-1", "historical_publication_ids": [1], "audience_loads": {"aud-c": "0"}}
-    desk.refuse("schema", "publish_post", **wrong)
+    desk.assert_refused("schema", "publish_post", **wrong)
     failed_check(desk, "publication:pst-zz-1")
-    desk.refuse("schema", "publish_post", **{**right, "audience_loads": {"aud-c": 1.0}})
-    desk.refuse("schema", "publish_post", **{**right, "audience_loads": {"aud-c": True}})
+    desk.assert_refused("schema", "publish_post", **{**right, "audience_loads": {"aud-c": 1.0}})
+    desk.assert_refused("schema", "publish_post", **{**right, "audience_loads": {"aud-c": True}})
     failed_check(desk, "control_publication:brf-p")
-    desk.refuse("unknown_post", "publish_post", **{**right, "post_id": "pst-zz-1"})
+    desk.assert_refused("unknown_post", "publish_post", **{**right, "post_id": "pst-zz-1"})
     failed_check(desk, "publication:pst-zz-1")
-    desk.refuse("due_post_state", "publish_post", **right)  # not booked
+    desk.assert_refused("due_post_state", "publish_post", **right)  # not booked
     desk.book(36, *posts)
-    desk.refuse("due_post_state", "publish_post", **right)  # not due
+    desk.assert_refused("due_post_state", "publish_post", **right)  # not due
     desk.advance(36)
     desk.do("cite_evidence", post_id=control, evidence_post_ids=["pst-s2", "pst-s3"])
-    desk.refuse("approval_void", "publish_post", **{**right, "historical_publication_ids": []})
+    desk.assert_refused("approval_void", "publish_post", **{**right, "historical_publication_ids": []})
     desk.approve(control)
     right = desk.declare(control)
     other = {**right, "audience_loads": {}}
-    desk.refuse("required_historical_sources", "publish_post", **{**other, "historical_publication_ids": []})
+    desk.assert_refused("required_historical_sources", "publish_post", **{**other, "historical_publication_ids": []})
     failed_check(desk, "control_publication:brf-p")
-    desk.refuse("current_audience_loads", "publish_post", **other)
-    desk.refuse("current_audience_loads", "publish_post", **{**right, "audience_loads": {"aud-c": 100, "aud-d": 1}})
+    desk.assert_refused("current_audience_loads", "publish_post", **other)
+    desk.assert_refused(
+        "current_audience_loads", "publish_post", **{**right, "audience_loads": {"aud-c": 100, "aud-d": 1}}
+    )
     desk.do("publish_post", **right)
-    desk.refuse("due_post_state", "publish_post", **right)  # out already
+    desk.assert_refused("due_post_state", "publish_post", **right)  # out already
 
 
 def test_sources_are_a_multiset():
@@ -276,7 +280,9 @@ def test_sources_are_a_multiset():
     shared = f"pub-{challenger[4:]}"
     assert listed.count(shared) == 2  # the challenger lives on in C and in B
     for wrong in (sorted(set(listed)), [*listed, shared]):
-        desk.refuse("required_historical_sources", "publish_post", **{**right, "historical_publication_ids": wrong})
+        desk.assert_refused(
+            "required_historical_sources", "publish_post", **{**right, "historical_publication_ids": wrong}
+        )
     desk.do("publish_post", **{**right, "historical_publication_ids": listed[::-1]})
 
 
@@ -285,7 +291,7 @@ def test_a_missed_post_is_no_longer_due():
     posts = desk.prepare("brf-p")
     desk.book(36, *posts)
     desk.advance(40)
-    desk.refuse("due_post_state", "publish_post", **desk.declare(posts[0]))
+    desk.assert_refused("due_post_state", "publish_post", **desk.declare(posts[0]))
 
 
 def test_a_cap_that_was_lowered_since_the_booking_is_kept():
@@ -294,7 +300,7 @@ def test_a_cap_that_was_lowered_since_the_booking_is_kept():
     desk.book(36, *posts)
     desk.advance(36)
     desk.do("set_audience_limits", audience_id="aud-c", load_cap=195, cooldown_hours=24)  # 100 stand, 96 come
-    desk.refuse("load_cap", "publish_post", **desk.declare(posts[0]))
+    desk.assert_refused("load_cap", "publish_post", **desk.declare(posts[0]))
 
 
 # -- reporting and deploying -----------------------------------------------------------------------------------------
@@ -303,16 +309,16 @@ def test_a_cap_that_was_lowered_since_the_booking_is_kept():
 def test_a_post_is_measured_once_48_hours_after_its_tick():
     desk = Desk()
     posts = desk.prepare("brf-p")
-    desk.refuse("wrong_state", "measure_post", post_id=posts[0])
+    desk.assert_refused("wrong_state", "measure_post", post_id=posts[0])
     desk.book(36, *posts)
     desk.advance(38)
     desk.publish(*posts)
     desk.advance(83)
-    desk.refuse("window_open", "measure_post", post_id=posts[0])
+    desk.assert_refused("window_open", "measure_post", post_id=posts[0])
     failed_check(desk, "control_measurement:brf-p")
     desk.advance(84)
     assert desk.do("measure_post", post_id=posts[0])["delivered"] == 400
-    desk.refuse("wrong_state", "measure_post", post_id=posts[0])
+    desk.assert_refused("wrong_state", "measure_post", post_id=posts[0])
 
 
 def test_reports_credit_what_was_measured():
@@ -326,11 +332,13 @@ def test_reports_credit_what_was_measured():
         ({"control": [], "challenger": ["mbr-2"]}, None),
     ):
         if code:
-            desk.refuse(code, "submit_report", **{**right, "credited": wrong})
+            desk.assert_refused(code, "submit_report", **{**right, "credited": wrong})
             failed_check(desk, "report:brf-p")
-    desk.refuse("winner_inconsistent", "submit_report", **{**right, "winner": "control"})
-    desk.refuse("bad_argument", "submit_report", **{**right, "credited": {**credited, "control": ["mbr-1"] * 2}})
-    desk.refuse("wrong_state", "submit_report", **{**right, "measurements": right["measurements"][::-1]})
+    desk.assert_refused("winner_inconsistent", "submit_report", **{**right, "winner": "control"})
+    desk.assert_refused(
+        "bad_argument", "submit_report", **{**right, "credited": {**credited, "control": ["mbr-1"] * 2}}
+    )
+    desk.assert_refused("wrong_state", "submit_report", **{**right, "measurements": right["measurements"][::-1]})
     desk.do("submit_report", **right)
 
 
@@ -338,7 +346,7 @@ def test_reports_need_an_experiment():
     desk = Desk()
     desk.run("brf-p", 6)
     desk.open("brf-q")
-    desk.refuse("wrong_state", "submit_report", **{**desk.reporting("brf-p"), "brief_id": "brf-q"})
+    desk.assert_refused("wrong_state", "submit_report", **{**desk.reporting("brf-p"), "brief_id": "brf-q"})
 
 
 def test_reports_need_their_parents_as_they_were_bound():
@@ -348,7 +356,7 @@ def test_reports_need_their_parents_as_they_were_bound():
     fewer = {"control": ["mbr-1", "mbr-3"], "challenger": ["mbr-2"]}
     # 2 of 400 against 1 of 200: equal rates, the control
     desk.do("submit_report", **desk.reporting("brf-p", credited=fewer, winner="control"))
-    desk.refuse("stale_parent", "submit_report", **report)
+    desk.assert_refused("stale_parent", "submit_report", **report)
     failed_check(desk, "report:brf-k")
 
 
@@ -360,16 +368,16 @@ def test_a_deployment_is_the_winner_of_the_newest_report():
         desk.approve(post)
         desk.book(tick, post)
     right = {"brief_id": "brf-p", "post_id": posts[0], "report": old}
-    desk.refuse("wrong_state", "confirm_deployment", **right)
+    desk.assert_refused("wrong_state", "confirm_deployment", **right)
     no_check(desk)
     for post, tick in zip(posts, (78, 102), strict=True):
         desk.advance(tick)
         desk.publish(post)
-    desk.refuse("not_the_winner", "confirm_deployment", **{**right, "post_id": posts[1]})
+    desk.assert_refused("not_the_winner", "confirm_deployment", **{**right, "post_id": posts[1]})
     failed_check(desk, "brief:brf-p")
-    desk.refuse("wrong_state", "confirm_deployment", **{**right, "brief_id": "brf-q"})
+    desk.assert_refused("wrong_state", "confirm_deployment", **{**right, "brief_id": "brf-q"})
     new = desk.do("submit_report", **desk.reporting("brf-p"))["report"]
-    desk.refuse("version_conflict", "confirm_deployment", **right)
+    desk.assert_refused("version_conflict", "confirm_deployment", **right)
     desk.do("confirm_deployment", **{**right, "report": new})
 
 
@@ -379,11 +387,11 @@ def test_a_deployment_is_the_winner_of_the_newest_report():
 def test_notices_and_limits_name_what_exists():
     desk = Desk()
     posts = desk.prepare("brf-p")
-    desk.refuse("unknown_id", "acknowledge_notice", notice_id="ntc-0001", affected_post_ids=[])
+    desk.assert_refused("unknown_id", "acknowledge_notice", notice_id="ntc-0001", affected_post_ids=[])
     desk.strike("brf-p", "control")
-    desk.refuse("unknown_id", "acknowledge_notice", notice_id="ntc-0001", affected_post_ids=["pst-zz-1"])
-    desk.refuse("bad_argument", "acknowledge_notice", notice_id="ntc-0001", affected_post_ids=[posts[0]] * 2)
-    desk.refuse("wrong_state", "set_audience_limits", audience_id="aud-x", load_cap=1, cooldown_hours=1)
+    desk.assert_refused("unknown_id", "acknowledge_notice", notice_id="ntc-0001", affected_post_ids=["pst-zz-1"])
+    desk.assert_refused("bad_argument", "acknowledge_notice", notice_id="ntc-0001", affected_post_ids=[posts[0]] * 2)
+    desk.assert_refused("wrong_state", "set_audience_limits", audience_id="aud-x", load_cap=1, cooldown_hours=1)
 
 
 def test_queries_refuse_what_does_not_exist():
@@ -399,5 +407,5 @@ def test_queries_refuse_what_does_not_exist():
         ("list_brief_posts", {"brief_id": "brf-zz"}),
         ("list_conversions", {"measurement_id": "msr-zz"}),
     ):
-        desk.refuse("unknown_id", tool, **arguments)
-    desk.refuse("wrong_state", "read_report", brief_id="brf-p")
+        desk.assert_refused("unknown_id", tool, **arguments)
+    desk.assert_refused("wrong_state", "read_report", brief_id="brf-p")

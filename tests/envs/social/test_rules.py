@@ -142,7 +142,7 @@ def test_a_booking_counts_both_arms_and_leaves_later_ones_their_room():
         desk = Desk(caps={"aud-c": cap})
         posts = desk.prepare("brf-p")
         if code:
-            desk.refuse(code, "schedule_post", post_id=posts[0], slot_id=slot_at(36))
+            desk.assert_refused(code, "schedule_post", post_id=posts[0], slot_id=slot_at(36))
         else:
             desk.book(36, *posts)
             desk.advance(36)
@@ -168,9 +168,9 @@ def test_cooldown_keeps_events_apart_and_lets_the_arms_share_one():
     desk = Desk()
     control, challenger = desk.prepare("brf-p")
     desk.book(36, control)
-    error = desk.refuse("cooldown_active", "schedule_post", post_id=challenger, slot_id=slot_at(54))
+    error = desk.assert_refused("cooldown_active", "schedule_post", post_id=challenger, slot_id=slot_at(54))
     assert error["details"]["post_id"] == control
-    desk.refuse("cooldown_active", "schedule_post", post_id=challenger, slot_id=slot_at(18))
+    desk.assert_refused("cooldown_active", "schedule_post", post_id=challenger, slot_id=slot_at(18))
     desk.book(60, challenger)  # exactly 24 h
     desk.do("release_slot", post_id=challenger)
     desk.book(36, challenger)
@@ -179,9 +179,9 @@ def test_cooldown_keeps_events_apart_and_lets_the_arms_share_one():
 def test_a_resting_audience_is_active_48_hours_after_it_was_brought_back():
     desk = Desk().parents_reported()
     posts = desk.prepare("brf-k")
-    desk.refuse("audience_resting", "schedule_post", post_id=posts[0], slot_id=slot_at(114))
+    desk.assert_refused("audience_resting", "schedule_post", post_id=posts[0], slot_id=slot_at(114))
     assert desk.reactivate()["active_from"] == 156  # the clock stands at 108
-    desk.refuse("audience_resting", "schedule_post", post_id=posts[0], slot_id=slot_at(150))
+    desk.assert_refused("audience_resting", "schedule_post", post_id=posts[0], slot_id=slot_at(150))
     desk.book(156, *posts)
 
 

@@ -48,7 +48,7 @@ def test_withdrawn_rights_void_what_is_not_out_and_carries_them():
     assert (notice["kind"], notice["subject_ids"]) == ("rights_withdrawn", ["grt-1"])
     desk.advance(36)
     desk.publish(challenger)
-    desk.refuse("approval_void", "publish_post", **desk.declare(control))
+    desk.assert_refused("approval_void", "publish_post", **desk.declare(control))
     # another asset and another approval, and the booking holds
     desk.do("attach_asset", post_id=control, asset_id="ast-5", grant_id="grt-5")
     desk.approve(control)
@@ -133,4 +133,4 @@ def test_limits_slots_and_clock_make_nothing_stale():
     desk.do("release_slot", post_id=posts[0])
     desk.advance(200)
     assert not stale(desk)
-    desk.refuse("load_cap", "schedule_post", post_id=posts[1], slot_id=slot_at(300))
+    desk.assert_refused("load_cap", "schedule_post", post_id=posts[1], slot_id=slot_at(300))
