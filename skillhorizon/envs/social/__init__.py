@@ -2,6 +2,7 @@
 
 from skillhorizon.core.environment import Environment, Facts
 from skillhorizon.core.skills import SkillLibrary
+from skillhorizon.core.task import TaskConfig
 from skillhorizon.core.tools import toolbox
 from skillhorizon.envs.social import tools
 from skillhorizon.envs.social.build import FAMILIES, build, configurations, guess
@@ -9,6 +10,15 @@ from skillhorizon.envs.social.goals import scoring
 from skillhorizon.envs.social.policy import SocialPolicy, confusions
 from skillhorizon.envs.social.seed import seed_tables
 from skillhorizon.envs.social.world import SKILLS, SocialWorld
+
+_SIZES = (3, 200)
+_BRIEFS = {"512K": (16, 18), "1M": (30, 35)}
+"""Where the band's posts and business calls (Table 6) leave fewer briefs than its tokens would."""
+
+
+def _narrowed(config: TaskConfig) -> tuple[int, int]:
+    return _BRIEFS.get(config.band, _SIZES)
+
 
 ENVIRONMENT = Environment(
     name="social",
@@ -23,11 +33,12 @@ ENVIRONMENT = Environment(
     scoring=scoring,
     confusions=confusions,
     guess=guess,
-    sizes=(3, 200),
+    sizes=_SIZES,
     seed_tables=seed_tables,
     facts=Facts(
         resources={"posts": "posts", "campaigns": "campaigns", "assets": "assets"},
         fixed_factors=("family", "variant", "pattern", "campaigns a wave", "seed"),
         knob="briefs; waves and the size of the last wave follow from them",
     ),
+    narrowed=_narrowed,
 )
