@@ -261,7 +261,7 @@ def attempt(gateway: Gateway, name: Any, arguments: Any) -> Event:
                          ids=lambda n: n if type(n) is str and n.isascii() else type(n).__name__)  # fmt: skip
 def test_no_name_with_hostile_arguments_breaks_the_gateway(gateway, name):
     for arguments in HOSTILE:
-        attempt(gateway, name, arguments)
+        assert attempt(gateway, name, arguments).step == len(gateway.events)
 
 
 def test_what_is_no_name_is_an_unknown_tool_even_where_it_prints_like_one(gateway):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from skillhorizon import envs
 from skillhorizon.core import generation
+from skillhorizon.core.environment import Environment
 from skillhorizon.core.evaluation import Evaluation
 from skillhorizon.core.policy import Call, Memory, Policy, Refused, drive
 from skillhorizon.core.task import Task, TaskConfig
@@ -80,6 +81,13 @@ class Bench:
         error: dict[str, Any] = observation["error"]
         return error
 
+    def assert_recorded(self, code: str, goal: str | None) -> None:
+        """The last event is a refusal that made and voided nothing: a failed check of ``goal``, or no check at all."""
+        event = self.gateway.events[-1]
+        assert (event.check, event.reason) == ((False, code) if goal else (None, None))
+        assert event.goal == goal or not goal
+        assert event.produced == event.invalidated == ()
+
     def evaluate(self) -> Evaluation:
         return self.task.environment.scoring.evaluate(self.world, self.task.blueprint.goal)
 
@@ -105,6 +113,13 @@ class Mutation(NamedTuple):
 def table(env: str) -> Any:
     """The environment's module of mutations: ``MUTATIONS`` and ``SURVIVORS``."""
     return importlib.import_module(f"tests.envs.{env}.mutations")
+
+
+def assert_every_code_is_tried(environment: Environment, tried: set[tuple[str, str]]) -> None:
+    """Each tool's declared refusals are among the (tool, code) tried, and each operation's two common ones."""
+    for tool in environment.own_tools.values():
+        common = ("bad_argument", "unknown_id") if tool.kind == "business" else ()
+        assert {(tool.name, code) for code in (*tool.refusals, *common)} <= tried
 
 
 def once(tool: str, make: Callable[[Call, Memory], Call | None]) -> Change:

@@ -572,6 +572,7 @@ def test_a_planned_opening_is_not_held_up_by_a_revised_feed():
     service = bench.world.service(bench.world.artifact(given["plan"]).subject)
     bench.do("withdraw_certificate", service_id=next(f.parent_id for f in service.feeds if f.parent_kind == "service"))
     bench.do("open_isolation", **given)
+    assert bench.gateway.events[-1].ok
 
 
 def test_the_reference_of_codes_names_each_of_them():

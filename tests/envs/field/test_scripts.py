@@ -125,17 +125,3 @@ def test_shell_form_answers_one_compact_object(name):
     done = shell(name, json.dumps(EXAMPLES[name]).encode())
     expected = json.dumps(RUN[name](EXAMPLES[name]), sort_keys=True, separators=(",", ":"))
     assert (done.returncode, done.stdout.decode().rstrip("\r\n"), done.stderr) == (0, expected, b"")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [b"", b"{", b"[]", b"\xff\xfe\xfd", b'{"note":1}', b"[" * 100_000, b"9" * 5000],
-    ids=["empty", "cut", "array", "not-text", "unknown-key", "deep", "long-number"],
-)
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_shell_form_refuses_with_an_error_and_status_2(name, text):
-    done = shell(name, text)
-    assert (done.returncode, done.stderr) == (2, b"")
-    answer = json.loads(done.stdout)
-    assert list(answer) == ["error"]
-    assert answer["error"]

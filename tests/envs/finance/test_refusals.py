@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from skillhorizon.core.world import Update
 from skillhorizon.envs.finance import ENVIRONMENT
 from skillhorizon.envs.finance.world import Put
+from tests.envs.bench import assert_every_code_is_tried
 from tests.envs.finance.office import DETAILS, SOURCES, Office, adjusted, allocated
 
 Arguments = dict[str, Any]
@@ -664,20 +665,11 @@ _unknown("list_evidence", component_ids=["cmp-9"])
 def test_refusal(tool, code, goal, make):
     office = Office()
     office.assert_refused(code, tool, **make(office))
-    event = office.gateway.events[-1]
-    assert (event.check, event.goal if event.check is False else "") == ((False, goal) if goal else (None, ""))
-    assert event.reason == (code if goal else None)
-    assert event.produced == ()
-    assert event.invalidated == ()
+    office.assert_recorded(code, goal)
 
 
 def test_every_code_that_an_operation_declares_is_tried():
-    tried = {(tool, code) for tool, code, _, _ in CASES}
-    declared = {(t.name, code) for t in ENVIRONMENT.own_tools.values() for code in t.refusals}
-    assert declared <= tried
-    for operation in (t for t in ENVIRONMENT.own_tools.values() if t.kind == "business"):
-        assert (operation.name, "bad_argument") in tried
-        assert (operation.name, "unknown_id") in tried
+    assert_every_code_is_tried(ENVIRONMENT, {(tool, code) for tool, code, _, _ in CASES})
 
 
 def test_accepted_operations_pass_their_check_but_details_alone_do_not():

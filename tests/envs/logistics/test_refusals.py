@@ -9,6 +9,7 @@ import pytest
 
 from skillhorizon.core.world import Update
 from skillhorizon.envs.logistics import ENVIRONMENT
+from tests.envs.bench import assert_every_code_is_tried
 from tests.envs.logistics.desk import PROOFS, Desk
 
 Arguments = dict[str, Any]
@@ -549,20 +550,11 @@ _unknown("list_history", kind="bookings", key="car-x")
 def test_refusal(tool, code, goal, make):
     desk = Desk()
     desk.assert_refused(code, tool, **make(desk))
-    event = desk.gateway.events[-1]
-    assert (event.check, event.goal if event.check is False else "") == ((False, goal) if goal else (None, ""))
-    assert event.reason == (code if goal else None)
-    assert event.produced == ()
-    assert event.invalidated == ()
+    desk.assert_recorded(code, goal)
 
 
 def test_every_code_that_an_operation_declares_is_tried():
-    tried = {(tool, code) for tool, code, _, _ in CASES}
-    declared = {(t.name, code) for t in ENVIRONMENT.own_tools.values() for code in t.refusals}
-    assert declared <= tried
-    for operation in (t for t in ENVIRONMENT.own_tools.values() if t.kind == "business"):
-        assert (operation.name, "bad_argument") in tried
-        assert (operation.name, "unknown_id") in tried
+    assert_every_code_is_tried(ENVIRONMENT, {(tool, code) for tool, code, _, _ in CASES})
 
 
 def test_mates_on_different_transfers_are_never_both_accepted():

@@ -118,6 +118,7 @@ def test_objective_status_and_campaign_of_evidence_are_not_tested():
     for other in ("pst-s3", "pst-s4", "pst-s5"):
         desk.do("cite_evidence", post_id=post, evidence_post_ids=["pst-s1", other])
         desk.approve(post)
+        assert desk.gateway.events[-1].check is True
 
 
 def test_an_experiment_has_two_approved_arms_from_its_sources():
@@ -186,6 +187,7 @@ def test_the_lead_is_two_hours():
     control, _ = desk.prepare("brf-p")
     desk.advance(4)
     desk.book(6, control)
+    assert desk.gateway.events[-1].check is True
 
 
 def test_bookings_need_an_experiment_and_a_standing_approval():
