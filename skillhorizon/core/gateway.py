@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from skillhorizon.core.errors import InputError, Rejected
-from skillhorizon.core.journal import Journal, Row
+from skillhorizon.core.journal import Journal, Note, Row
 from skillhorizon.core.serial import UNENCODABLE, canonical
 from skillhorizon.core.tools import Tool
 from skillhorizon.core.world import Check, World
@@ -81,6 +81,8 @@ class Gateway:
         self._names = {name: canonical(name) for name in self.tools}
         self._journal = journal
         self._recorded = deque(journal.rows if journal else ())
+        self.notes: list[Note] = []
+        self._noted = deque(journal.notes if journal else ())
         self._accepted: set[str] = set()
         self._cycles: dict[str, int] = {}
 
@@ -90,8 +92,13 @@ class Gateway:
 
     @property
     def replaying(self) -> bool:
-        """Whether calls of an earlier process are still to be repeated."""
-        return bool(self._recorded)
+        """Whether calls of an earlier process are still to be repeated, or its notes to be taken up."""
+        return bool(self._recorded or self._noted)
+
+    @property
+    def journaled(self) -> bool:
+        """Whether calls and notes are kept on disk."""
+        return self._journal is not None
 
     def call(
         self,
@@ -168,6 +175,28 @@ class Gateway:
         answer: Observation = msgspec.json.decode(observation)
         return answer
 
+    def once(self, kind: str, make: Callable[[], Any]) -> Any:
+        """What an agent wants to have again should the run be taken up later: a role's answer, an intent, a checkpoint.
+
+        Where the run was interrupted after this point, the value noted then; else what ``make`` gives, which is on
+        disk before it is returned. Raises ``InputError`` where another note stands at this point.
+        """
+        step = len(self.events)
+        if self._noted:
+            note = self._noted[0]
+            if (note.step, note.kind) != (step, kind):
+                raise InputError(
+                    f"after call {step} the journal has {note.kind!r} noted after call {note.step}, not {kind!r}: "
+                    "another agent, seed or version made it"
+                )
+            self._noted.popleft()
+        else:
+            note = Note(step, kind, canonical(make()))
+            if self._journal is not None:
+                self._journal.keep(note)
+        self.notes.append(note)
+        return msgspec.json.decode(note.value)
+
     def catch_up(self) -> None:
         """Make the journal's calls again, as a server does that takes over a run."""
         while self._recorded:
@@ -182,6 +211,12 @@ class Gateway:
                 context_tokens=row.context_tokens,
                 role=row.role,
             )
+        self.notes.extend(self._noted)
+        self._noted.clear()
+
+    def table_digests(self) -> dict[str, str]:
+        """Digest of each table of the business: what changed between two moments, without showing it."""
+        return self.world.table_digests()
 
     def state_digest(self) -> str:
         return self.world.state_digest()

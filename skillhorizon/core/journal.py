@@ -1,7 +1,8 @@
 """The durable record of a run: a SQLite file, one transaction a call, written before the observation is returned.
 
 ``calls(step, name, arguments, observation, module, goal, decision, position, context_tokens, role, chain)`` and
-``meta(key, value)``. ``chain`` is the SHA-256 over the previous row's chain and this row; ``meta`` holds the newest one
+``meta(key, value)``; ``notes(number, step, kind, value, chain)`` once an agent keeps something beside its calls (a role's
+answer, a checkpoint). ``chain`` is the SHA-256 over the previous row's chain and this row; ``meta`` holds the newest one
 as ``head``, the ``end`` of a finished run, and the SHA-256 of its other values as ``seal``. So whatever was altered,
 cut or lost is found when the file is opened.
 """
@@ -21,6 +22,8 @@ from skillhorizon.core.serial import canonical, digest
 FORMAT = 1
 _COLUMNS = "step, name, arguments, observation, module, goal, decision, position, context_tokens, role, chain"
 
+_ALL_NOTES = "SELECT number, step, kind, value, chain FROM notes ORDER BY number"
+
 
 class Row(NamedTuple):
     step: int
@@ -36,19 +39,40 @@ class Row(NamedTuple):
     chain: str = ""
 
 
+class Note(NamedTuple):
+    """What an agent keeps beside its calls: ``value`` in canonical JSON, written when ``step`` calls had been made."""
+
+    step: int
+    kind: str
+    value: bytes
+    chain: str = ""
+
+
 class Journal:
     """Append-only. ``durable=True`` survives a power cut (synchronous FULL), else a killed process.
 
-    ``meta`` describes the run, ``rows`` are the calls that were there on opening, ``end`` is how the run ended.
+    ``meta`` describes the run, ``rows`` and ``notes`` are the calls and notes that were there on opening, ``end`` is how
+    the run ended.
     """
 
-    def __init__(self, path: Path, durable: bool, meta: dict[str, Any], rows: list[Row], end: Any = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        durable: bool,
+        meta: dict[str, Any],
+        rows: list[Row],
+        end: Any = None,
+        notes: list[Note] | None = None,
+    ) -> None:
         self.path = path
         self.durable = durable
         self.meta = meta
         self.rows = rows
         self.end = end
+        self.notes = notes or []
         self._chain = rows[-1].chain if rows else ""
+        self._noted = len(self.notes)
+        self._notes_chain = self.notes[-1].chain if self.notes else ""
         self._connection: sqlite3.Connection | None = None
         self._closed = False
 
@@ -92,12 +116,13 @@ class Journal:
                 connection.execute("BEGIN")  # one view of both tables, though another process may be writing
                 found = connection.execute("SELECT key, value FROM meta").fetchall()
                 calls = connection.execute(f"SELECT {_COLUMNS} FROM calls ORDER BY step").fetchall()
+                noted = connection.execute(_ALL_NOTES).fetchall() if any(k == "notes_head" for k, _ in found) else []
             meta = {str(key): msgspec.json.decode(value) for key, value in found}
         except (sqlite3.Error, msgspec.DecodeError, TypeError) as error:
             raise InputError(f"{path} is not a whole journal ({error})") from None
         if meta.get("journal_format") != FORMAT:
             raise InputError(f"{path} is a journal of another format ({meta.get('journal_format')}, not {FORMAT})")
-        head, seal, end = (meta.pop(key, None) for key in ("head", "seal", "end"))
+        head, notes_head, seal, end = (meta.pop(key, None) for key in ("head", "notes_head", "seal", "end"))
         if seal != digest(meta, end):
             raise InputError(f"{path} has been altered in its description of the run")
         rows: list[Row] = []
@@ -110,7 +135,7 @@ class Journal:
             rows.append(row)
         if head != chain:
             raise InputError(f"{path} has been truncated after call {len(rows)}")
-        return cls(path, durable, meta, rows, end)
+        return cls(path, durable, meta, rows, end, _whole_notes(path, noted, notes_head))
 
     def append(self, row: Row) -> None:
         """Write one call in one transaction; returns once it would survive a killed process.
@@ -121,6 +146,19 @@ class Journal:
         values = (*row[:2], row.arguments.decode(), row.observation.decode(), *row[4:-1], chain)
         self._write((f"INSERT INTO calls({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)", values), _set("head", chain))
         self._chain = chain
+
+    def keep(self, note: Note) -> None:
+        """Write one note in one transaction, like a call."""
+        chain = _note_chain(self._notes_chain, note)
+        number = self._noted + 1
+        values = (number, note.step, note.kind, note.value.decode(), chain)
+        self._write(
+            ("CREATE TABLE IF NOT EXISTS notes(number INTEGER PRIMARY KEY, step INTEGER NOT NULL, kind TEXT NOT NULL, "
+             "value TEXT NOT NULL, chain TEXT NOT NULL)",),
+            ("INSERT INTO notes VALUES (?,?,?,?,?)", values),
+            _set("notes_head", chain),
+        )
+        self._noted, self._notes_chain = number, chain
 
     def finish(self, end: Any) -> None:
         """Record how the run ended."""
@@ -153,8 +191,26 @@ class Journal:
         return connection
 
 
+def _whole_notes(path: Path, found: list[Any], head: str | None) -> list[Note]:
+    notes: list[Note] = []
+    chain = ""
+    for number, (written, step, kind, value, kept) in enumerate(found, 1):
+        note = Note(step, kind, str(value).encode(), kept)
+        chain = _note_chain(chain, note)
+        if written != number or kept != chain:
+            raise InputError(f"{path} has been altered or truncated at note {number}")
+        notes.append(note)
+    if (head or "") != chain:
+        raise InputError(f"{path} has been truncated after note {len(notes)}")
+    return notes
+
+
 def _set(key: str, value: Any) -> tuple[str, tuple[str, str]]:
     return "INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, canonical(value).decode())
+
+
+def _note_chain(before: str, note: Note) -> str:
+    return digest(before, note.step, note.kind, note.value)
 
 
 def _chain(before: str, row: Row) -> str:
