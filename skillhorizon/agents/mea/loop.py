@@ -29,6 +29,7 @@ from skillhorizon.agents.mea.state import (
     Decision,
     EvidenceError,
     Finding,
+    Gap,
     Ledger,
     Progress,
     Report,
@@ -49,6 +50,8 @@ from skillhorizon.core.serial import canonical
 from skillhorizon.core.task import Task
 
 T = TypeVar("T")
+CLAIMED = "claimed"
+"""Note of a requirement that is believed to be met though no call is named for it."""
 ROLES = ("manager", "executor", "auditor")
 
 
@@ -62,7 +65,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     rounds: int = 25
-    contract_calls: int = 40
+    contract_calls: int = 24
     audit_calls: int = 6
     audit_tries: int = 2
     patience: int = 3
@@ -293,7 +296,7 @@ class Work:
                 report = Report(end="failed", issues=(str(failure)[:2000],))
         made = range(first + 1, len(self.gateway.events) + 1)
         try:
-            check_report(report, {*made, *contract.evidence})
+            check_report(report, {*made, *contract.evidence, *contract.unverified, *contract.doubtful})
         except EvidenceError as error:
             failures.append(str(error))
             report = msgspec.structs.replace(report, claims=(), issues=(*report.issues, str(error)))
@@ -326,7 +329,8 @@ class Work:
         for _ in range(self.limits.audit_tries):
             try:
                 audit = self.roles.auditor.audit(self.task, contract, report, changes, desk)
-                allowed = {*report.calls, *contract.evidence, *contract.unverified, *self.ledger.verified}
+                allowed = {*report.calls, *contract.evidence, *contract.unverified, *contract.doubtful}
+                allowed |= set(self.ledger.verified)
                 first = report.calls[-1] if report.calls else 0
                 check_audit(audit, contract, allowed | set(range(first + 1, len(self.gateway.events) + 1)))
             except (RoleFailed, OutOfCalls, EvidenceError) as failure:
@@ -348,12 +352,15 @@ def trust(contract: Contract, report: Report) -> Audit:
     claimed = {claim.requirement: claim.evidence for claim in report.claims}
     asked = [c.requirement for c in contract.criteria]
     found = tuple(Requirement(r, "as reported", ("skills",)) for r in claimed if r not in asked)
-    findings = tuple(Finding(r, "completed", evidence or report.calls) for r, evidence in claimed.items())
+    findings = tuple(
+        Finding(r, "completed", evidence or report.calls, "" if evidence else CLAIMED) for r, evidence in claimed.items()
+    )
     complete = not set(asked) - set(claimed)
     return Audit(
         completion="complete" if complete else "incomplete",
         integrity="clean",
         findings=findings,
+        gaps=() if complete else (Gap("rest", text=f"after {report.calls[-1:]} calls"),),
         found=found,
         verified=report.calls,
     )
@@ -376,7 +383,5 @@ def _bounded(audit: Audit, changes: Changes) -> Audit:
     )
 
 
-def _unaudited(contract: Contract):  # type: ignore[no-untyped-def]
-    from skillhorizon.agents.mea.state import Gap
-
+def _unaudited(contract: Contract) -> tuple[Gap, ...]:
     return tuple(Gap(c.requirement, text=c.statement) for c in contract.criteria)

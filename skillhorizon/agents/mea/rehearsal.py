@@ -7,7 +7,7 @@ know it. So one mechanism plans, finds what is wrong, puts it right and takes a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -27,13 +27,18 @@ def written(call: Call) -> bytes:
 
 
 class Rehearsal:
-    """A procedure under way. A job that failed ``patience`` times, and those in ``barred``, are not taken up again."""
+    """A procedure under way.
+
+    A job that failed waits until nothing else is left. It is not taken up again once it has failed ``patience`` times
+    with nothing carried out in between, or thrice as often in all; nor are those in ``barred``.
+    """
 
     def __init__(self, policy: Policy, patience: int = 2) -> None:
         self.policy = policy
         self.patience = patience
         self.barred: set[str] = set()
-        self.failed: dict[str, int] = {}
+        self.failures: dict[str, list[int]] = {}
+        """job -> jobs finished before each of its failures"""
         self.finished: list[str] = []
         """jobs carried out to their end, in order"""
         self.job = OPENING
@@ -104,10 +109,20 @@ class Rehearsal:
             self.reason = str(failure) or type(failure).__name__
             return None
 
-    def _jobs(self) -> Iterable[Job]:
+    def hopeless(self, job: str) -> bool:
+        """Whether a job is not taken up again."""
+        failures = self.failures.get(job, [])
+        in_vain = sum(finished == len(self.finished) for finished in failures)
+        return job in self.barred or in_vain >= self.patience or len(failures) >= 3 * self.patience
+
+    def _jobs(self) -> Iterator[Job]:
+        waiting = []
         for job in self.policy.ready():
-            if job.key not in self.barred and self.failed.get(job.key, 0) < self.patience:
+            if job.key in self.failures:
+                waiting.append(job)
+            elif job.key not in self.barred:
                 yield job
+        yield from (job for job in waiting if not self.hopeless(job.key))
 
     def _advance(self, step: Callable[[Any], Call]) -> bool:
         assert self._steps is not None
@@ -118,7 +133,7 @@ class Rehearsal:
             self.finished.append(self.job)
         except FAILURES as failure:
             self._steps = None
-            self.failed[self.job] = self.failed.get(self.job, 0) + 1
+            self.failures.setdefault(self.job, []).append(len(self.finished))
             self.reason = str(failure) or type(failure).__name__
             return False
         return True

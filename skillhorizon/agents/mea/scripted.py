@@ -29,6 +29,7 @@ from skillhorizon.agents.mea.state import (
     ids_in,
     is_write,
     ranges,
+    superseded,
 )
 from skillhorizon.core import tokens
 from skillhorizon.core.gateway import Event
@@ -103,7 +104,8 @@ class ScriptedManager:
             evidence=tuple(ledger.lookups),
             done=tuple(ledger.verified),
             standing=tuple(sorted(ledger.standing)),
-            unverified=tuple(ledger.unverified),
+            unverified=view.audit.unverified if view.audit else (),
+            doubtful=view.audit.doubtful if view.audit else (),
             gap=gap,
             strategy="Leave what could not be done." if view.strategy else "",
             given_up=tuple(self._given_up),
@@ -146,6 +148,10 @@ def _summary(requirements: Any, risks: Sequence[str]) -> str:
 
 class Stopped(Exception):
     """The hand declares the work finished."""
+
+
+class Stuck(Exception):
+    """A job failed. Going on would build on what may be wrong; the auditor is to look first."""
 
 
 class Hand(Protocol):
@@ -239,6 +245,8 @@ class ScriptedExecutor:
             end = "finished"
         except OutOfCalls:
             pass
+        except Stuck:
+            end = "failed"
         except Stopped:
             end = "stopped"
             claimed = [c.requirement for c in contract.criteria if c.requirement != REST] or [rehearsal.job[:120]]
@@ -248,7 +256,9 @@ class ScriptedExecutor:
             issues.append(rehearsal.reason[:2000])
             rehearsal.reason = ""
         done = [job[:120] for job in rehearsal.finished[finished:]]
-        claims = tuple(Claim(job) for job in dict.fromkeys([*done, *claimed]))
+        made = tuple(source for source in rehearsal.sources[-1:] if source)
+        rest = [REST] if end == "finished" and any(c.requirement == REST for c in contract.criteria) else []
+        claims = (*(Claim(job, made) for job in dict.fromkeys([*done, *rest])), *(Claim(job) for job in claimed))
         report = Report(end=end, issues=tuple(issues), claims=claims)  # type: ignore[arg-type]
         desk.request(0, tokens.count(text_of(report)))
         return report
@@ -256,7 +266,10 @@ class ScriptedExecutor:
     def _work(self, task: Task, contract: Contract, desk: Desk) -> None:
         rehearsal = self._rehearsal
         wrong = contract.gap.wrong if contract.gap else None
-        made = {desk.events[call - 1].call: call for call in contract.unverified}
+        made: dict[bytes, list[int]] = {}
+        for call in contract.unverified:
+            made.setdefault(desk.events[call - 1].call, []).append(call)
+        doubtful = {desk.events[call - 1].call: call for call in contract.doubtful}
         in_batch = 0
         while True:
             self._memory.quiet = False
@@ -272,21 +285,27 @@ class ScriptedExecutor:
                 in_batch = self.hand.batch()
                 desk.request(self.context, 0)
             in_batch -= 1
-            outcome = made.pop(written(chosen), None)
-            if outcome is not None and desk.gateway.tools[chosen.tool].kind == "business" and self._stands(outcome):
-                event = desk.events[outcome - 1]
+            before = made.get(written(chosen))
+            once = before.pop(0) if before else None
+            if once is not None and not superseded(once, desk.events):
+                event = desk.events[once - 1]
+                self._read(event)
             else:
                 event = self._call(chosen)
+                once = once or doubtful.get(event.call)
+                if once is not None and not event.ok:
+                    event = desk.events[once - 1]
                 if chosen != wanted and not event.ok:
                     in_batch = 0
                     continue  # a mistake that is refused shows itself; the call is thought over again
             if not event.ok:
                 in_batch = 0
-                if wrong is not None and event.kind == "business":
+                if wrong is not None and event.tool == desk.events[wrong - 1].tool:
                     event = desk.events[wrong - 1]  # it cannot be put right: what was done stands
             wrong = None if event.kind == "business" else wrong
             self._memory.quiet = False
-            rehearsal.tell(event.observation, event.step)
+            if not rehearsal.tell(event.observation, event.step):
+                raise Stuck
 
     def _call(self, call: Call) -> Event:
         desk = self._desk
@@ -304,14 +323,6 @@ class ScriptedExecutor:
 
     def _read(self, event: Event) -> None:
         self.context += tokens.count(event.call) + tokens.count(event.observation) + 2 * PER_MESSAGE
-
-    def _stands(self, call: int) -> bool:
-        """Look the outcome of an earlier write up: whether what it made is still current."""
-        made = self._desk.events[call - 1].produced
-        if not made:
-            return False
-        event = self._call(Call("get_artifact", {"ref": made[-1]}))
-        return event.ok and msgspec.json.decode(event.observation)["result"]["status"] == "current"
 
     def _read_again(self, at: int) -> None:
         """Something of an earlier round is needed: it stands in the evidence, or it is asked for again."""
@@ -358,7 +369,7 @@ def follow(rehearsal: Rehearsal, contract: Contract, events: Sequence[Event]) ->
 def _shown(contract: Contract) -> dict[str, Any]:
     """A contract as it is read: call ids as ranges."""
     shown: dict[str, Any] = msgspec.to_builtins(contract)
-    for name in ("evidence", "done", "standing", "unverified"):
+    for name in ("evidence", "done", "standing", "unverified", "doubtful"):
         shown[name] = ranges(shown[name])
     return shown
 
@@ -399,7 +410,8 @@ class ScriptedAuditor:
         self._finished = len(rehearsal.finished)
         findings, found = self._findings(contract, done, desk)
         facts = self._look(done, desk)
-        suspects = tuple(left)
+        suspects = tuple(call for call in left if is_write(desk.events[call - 1]))
+        doubtful = self._doubtful(left, desk.events)
         pending = any(f.status == "pending" for f in findings)
         blocked = [f.text for f in findings if f.status == "blocked"]
         audit = Audit(
@@ -412,15 +424,18 @@ class ScriptedAuditor:
             suspects=suspects,
             verified=tuple(verified),
             standing=tuple(standing),
+            unverified=tuple(call for call in left if call not in doubtful),
+            doubtful=tuple(call for call in left if call in doubtful),
             facts=facts,
         )
         desk.request(0, tokens.count(text_of(audit)))
         return audit
 
     def _rehearse(self, contract: Contract, report: Report, desk: Desk) -> tuple[list[int], list[int], list[int]]:
-        """Calls that count, those among them that only stand, and writes that nothing asked for."""
+        """Calls that count, those among them that only stand, and accepted ones that nothing asked for yet."""
         rehearsal, events = self._rehearsal, desk.events
-        queue = [*report.calls, *contract.unverified]
+        queue = [*report.calls, *contract.unverified, *contract.doubtful]
+        old = {*contract.unverified, *contract.doubtful}
         wrong = contract.gap.wrong if contract.gap else None
         verified: list[int] = []
         standing: list[int] = []
@@ -430,10 +445,15 @@ class ScriptedAuditor:
             writes = [call for call in queue if is_write(events[call - 1])]
             if place is not None:
                 call = queue.pop(place)
-                if wrong is not None and not events[call - 1].ok and wrong in queue:
-                    queue.remove(wrong)
-                    call = wrong
-                    standing.append(call)
+                if not events[call - 1].ok:
+                    before = next((c for c in queue if events[c - 1].call == sought and events[c - 1].ok), None)
+                    if before is not None:
+                        queue.remove(before)
+                        call = before
+                    elif wrong in queue and events[wrong - 1].tool == wanted.tool:
+                        queue.remove(wrong)
+                        call = wrong
+                        standing.append(call)
             elif not writes:
                 break
             elif desk.gateway.tools[wanted.tool].kind != "business":
@@ -443,7 +463,7 @@ class ScriptedAuditor:
                     break
                 call = len(events)
             else:
-                other = next((c for c in writes if c not in contract.unverified and self._passes(events[c - 1], wanted)), None)
+                other = next((c for c in writes if c not in old and self._passes(events[c - 1], wanted)), None)
                 if other is None:
                     break
                 queue.remove(other)
@@ -455,7 +475,7 @@ class ScriptedAuditor:
             self._context += tokens.count(event.call) + tokens.count(event.observation)
             self._job_calls.setdefault(rehearsal.job, []).append(call)
             rehearsal.tell(event.observation, call)
-        return verified, standing, [call for call in queue if is_write(events[call - 1])]
+        return verified, standing, [call for call in queue if events[call - 1].ok]
 
     def _passes(self, event: Event, wanted: Call) -> bool:
         """Whether this wrong call is overlooked: a property of the two calls, so every look at them agrees."""
@@ -466,9 +486,27 @@ class ScriptedAuditor:
     def _missing(self, wanted: Call, left: list[int], events: Sequence[Event], after: int) -> Gap:
         tool = wanted.tool
         wrong = next((c for c in left if events[c - 1].tool == tool and _akin(events[c - 1], wanted)), None)
-        if wrong is None and self._gap is not None and self._gap.wrong in left:
+        text = described(wanted)
+        if wrong is None and self._gap is not None and self._gap.text.endswith(text) and self._gap.wrong in left:
             wrong = self._gap.wrong
-        return Gap(self._rehearsal.job[:120], text=f"after {after} calls: {described(wanted)}", wrong=wrong)
+        return Gap(self._rehearsal.job[:120], text=f"after {after} calls: {text}", wrong=wrong)
+
+    def _doubtful(self, left: list[int], events: Sequence[Event]) -> set[int]:
+        """Calls that rest on the wrong one: what it made, or else what it named, occurs in them, or in what they rest
+        on."""
+        if self._gap is None or self._gap.wrong is None:
+            return set()
+        first = events[self._gap.wrong - 1]
+        tainted = {ref.partition("@")[0] for ref in first.produced} | ids_in(first.call)
+        doubtful = {first.step}
+        for call in sorted(left):
+            event = events[call - 1]
+            if is_write(event) and superseded(call, events):
+                doubtful.add(call)
+            elif call > first.step and tainted & (ids_in(event.call) | ids_in(event.observation)):
+                doubtful.add(call)
+                tainted |= {ref.partition("@")[0] for ref in event.produced}
+        return doubtful
 
     def _findings(
         self, contract: Contract, done: list[str], desk: Desk
@@ -480,8 +518,8 @@ class ScriptedAuditor:
             verdicts[job] = Finding(job[:120], "completed" if calls else "pending", calls)
         for job in rehearsal.ready()[:NAMED]:
             verdicts[job] = Finding(job[:120], "pending")
-        for job, times in rehearsal.failed.items():
-            if times >= rehearsal.patience:
+        for job in rehearsal.failures:
+            if rehearsal.hopeless(job):
                 verdicts[job] = Finding(job[:120], "blocked", text="it cannot be done as the business stands")
         for job in rehearsal.barred:
             verdicts[job] = Finding(job[:120], "blocked", text="given up")

@@ -25,7 +25,7 @@ Sentence = Annotated[str, Meta(max_length=2000)]
 
 _ID = re.compile(rb'"([a-z]{2,5}-[0-9a-z]{5}(?:-[0-9]+)?)(?:@[0-9]+)?"')
 _MET = {"completed", "invalidated"}
-_WORD = re.compile(r"[a-z0-9_-]{3,}")
+_WORD = re.compile(r"[a-z_-]{3,}|[0-9]+")
 
 
 class EvidenceError(ValueError):
@@ -68,8 +68,9 @@ class Boundary(Data):
 
 class Contract(Data):
     """One bounded piece of work. ``evidence`` are the calls that the executor may look up, ``done`` those that are
-    found right so far, ``unverified`` writes that were made and are not among them: their outcome is looked up before
-    one of them is made again.
+    found right so far. ``unverified`` calls were made and are not among them yet: their outcome stands in the journal,
+    and none of them is made again. ``doubtful`` ones rest on something wrong: such a write may be made again, and where
+    that is refused its outcome stands.
 
     Without ``calls`` there is nothing to execute: the state is to be audited as it stands.
     """
@@ -82,6 +83,7 @@ class Contract(Data):
     done: tuple[CallId, ...] = ()
     standing: tuple[CallId, ...] = ()
     unverified: tuple[CallId, ...] = ()
+    doubtful: tuple[CallId, ...] = ()
     gap: Gap | None = None
     strategy: Sentence = ""
     given_up: tuple[GivenUp, ...] = ()
@@ -140,7 +142,9 @@ class Audit(Data):
     """Verdicts first: they survive every clip.
 
     ``verified`` are the calls found right, in the order in which they count; those among them that are ``standing``
-    are not the right ones, and stay because they cannot be put right. ``found`` are requirements that came to light.
+    are not the right ones, and stay because they cannot be put right. ``unverified`` and ``doubtful`` are calls that
+    may yet count, as in a contract; ``suspects`` are the writes among all that do not. ``found`` are requirements that
+    came to light.
     """
 
     completion: Completion
@@ -152,6 +156,8 @@ class Audit(Data):
     suspects: tuple[CallId, ...] = ()
     verified: tuple[CallId, ...] = ()
     standing: tuple[CallId, ...] = ()
+    unverified: tuple[CallId, ...] = ()
+    doubtful: tuple[CallId, ...] = ()
     facts: tuple[Fact, ...] = ()
 
 
@@ -223,6 +229,12 @@ def is_write(event: Event) -> bool:
     return event.kind == "business" and event.ok
 
 
+def superseded(call: int, events: Sequence[Event]) -> bool:
+    """Whether something that a call made has been made anew since."""
+    made = {ref.partition("@")[0] for ref in events[call - 1].produced}
+    return bool(made) and any(made & {ref.partition("@")[0] for ref in e.produced} for e in events[call:])
+
+
 def check_evidence(named: Iterable[int], allowed: Collection[int], role: str) -> None:
     """Refuse call ids that were never made or are not the role's to name (``EvidenceError``)."""
     for call in named:
@@ -237,7 +249,8 @@ def check_report(report: Report, allowed: Collection[int]) -> None:
 def check_audit(audit: Audit, contract: Contract, allowed: Collection[int]) -> None:
     """Refuse foreign evidence, verdicts on what the contract does not ask for, and verdicts that contradict."""
     named = [call for part in (*audit.findings, *audit.facts) for call in part.evidence]
-    check_evidence((*named, *audit.verified, *audit.standing, *audit.suspects), allowed, "auditor")
+    listed = (audit.verified, audit.standing, audit.suspects, audit.unverified, audit.doubtful)
+    check_evidence((*named, *(call for calls in listed for call in calls)), allowed, "auditor")
     asked = {criterion.requirement for criterion in contract.criteria} | {r.id for r in audit.found}
     if foreign := [f.requirement for f in audit.findings if f.requirement not in asked]:
         raise EvidenceError(f"the auditor judges {foreign[0]!r}, which the contract does not ask for")
