@@ -148,6 +148,7 @@ class Work:
                 completed=self.ledger.count("completed"),
                 open=tuple(self.ledger.open(self.gateway.events)),
                 blocked=self.ledger.blocked(),
+                risks=tuple(self.ledger.risks),
                 spent=self.total,
             )
             self._keep("terminal", terminal)

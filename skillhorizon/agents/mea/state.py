@@ -213,6 +213,7 @@ class Terminal(Data):
     completed: int
     open: tuple[str, ...]
     blocked: tuple[str, ...]
+    risks: tuple[str, ...]
     spent: dict[str, Spent]
 
 
