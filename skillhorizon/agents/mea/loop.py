@@ -300,7 +300,7 @@ class Work:
             check_report(report, {*made, *contract.evidence, *contract.unverified, *contract.doubtful})
         except EvidenceError as error:
             failures.append(str(error))
-            report = msgspec.structs.replace(report, claims=(), issues=(*report.issues, str(error)))
+            report = msgspec.structs.replace(report, claims=(), used=(), issues=(*report.issues, str(error)))
         return msgspec.structs.replace(report, calls=tuple(made))
 
     def _changes(self, contract: Contract, report: Report, before: dict[str, str], first: int) -> Changes:

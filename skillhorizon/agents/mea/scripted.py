@@ -222,7 +222,8 @@ class ScriptedExecutor:
 
     def _begin(self) -> None:
         policy = self._policy()
-        self._memory = Watched(self._read_again)
+        self._memory = Watched(self._need)
+        self._needed: list[int] = []
         policy.memory = self._memory
         self._memory.quiet = True
         self._rehearsal = Rehearsal(policy)
@@ -237,7 +238,7 @@ class ScriptedExecutor:
         if self.fresh or not self.context:
             memory.begin()
             self.context = size(text_of(task.brief), text_of(_shown(contract)))
-        finished, issues = len(rehearsal.finished), []
+        finished, told, issues = len(rehearsal.finished), len(rehearsal.sources), []
         end: str = "out_of_calls"
         claimed: list[str] = []
         try:
@@ -259,7 +260,8 @@ class ScriptedExecutor:
         made = tuple(source for source in rehearsal.sources[-1:] if source)
         rest = [REST] if end == "finished" and any(c.requirement == REST for c in contract.criteria) else []
         claims = (*(Claim(job, made) for job in dict.fromkeys([*done, *rest])), *(Claim(job) for job in claimed))
-        report = Report(end=end, issues=tuple(issues), claims=claims)  # type: ignore[arg-type]
+        used = tuple(source for source in rehearsal.sources[told:] if source)
+        report = Report(end=end, issues=tuple(issues), claims=claims, used=used)  # type: ignore[arg-type]
         desk.request(0, tokens.count(text_of(report)))
         return report
 
@@ -274,9 +276,10 @@ class ScriptedExecutor:
         while True:
             self._memory.quiet = False
             wanted = rehearsal.wanted()
+            self._memory.quiet = True
+            self._read_again()
             if wanted is None:
                 return
-            self._memory.quiet = True
             chosen = self.hand.choose(wanted, self._memory, self.context)
             if chosen is None:
                 rehearsal.tell(canonical({"ok": True, "result": {"items": [], "next_cursor": None}}))
@@ -324,17 +327,22 @@ class ScriptedExecutor:
     def _read(self, event: Event) -> None:
         self.context += tokens.count(event.call) + tokens.count(event.observation) + 2 * PER_MESSAGE
 
-    def _read_again(self, at: int) -> None:
-        """Something of an earlier round is needed: it stands in the evidence, or it is asked for again."""
+    def _need(self, at: int) -> None:
+        """Something of an earlier round is used. The procedure is in the middle of a step: it is read afterwards."""
         source = self._rehearsal.sources[at - 1]
-        if source is None:
-            return
-        event = self._desk.events[source - 1]
-        if source not in self._evidence and event.kind not in ("business", "declaration"):
-            call = msgspec.json.decode(event.call)
-            self._call(Call(call["name"], call["arguments"], event.module, event.goal))
-        else:
-            self._read(event)
+        if source is not None:
+            self._needed.append(source)
+
+    def _read_again(self) -> None:
+        """Read what was needed of earlier rounds: in the evidence, or else by asking again."""
+        while self._needed:
+            event = self._desk.events[self._needed[0] - 1]
+            if event.step not in self._evidence and event.kind not in ("business", "declaration"):
+                call = msgspec.json.decode(event.call)
+                self._call(Call(call["name"], call["arguments"], event.module, event.goal))
+            else:
+                self._read(event)
+            self._needed.pop(0)
 
     def _synchronise(self, contract: Contract, events: Sequence[Event]) -> None:
         """Stand where the contract says that the work stands. Where that is not where the last one ended, begin anew
@@ -434,7 +442,9 @@ class ScriptedAuditor:
     def _rehearse(self, contract: Contract, report: Report, desk: Desk) -> tuple[list[int], list[int], list[int]]:
         """Calls that count, those among them that only stand, and accepted ones that nothing asked for yet."""
         rehearsal, events = self._rehearsal, desk.events
-        queue = [*report.calls, *contract.unverified, *contract.doubtful]
+        # what was read on the side answers for nothing: it may have been read at another time
+        made = [call for call in report.calls if not report.used or events[call - 1].kind == "business"]
+        queue = list(dict.fromkeys([*report.used, *made, *contract.unverified, *contract.doubtful]))
         old = {*contract.unverified, *contract.doubtful}
         wrong = contract.gap.wrong if contract.gap else None
         verified: list[int] = []

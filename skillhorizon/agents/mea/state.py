@@ -97,12 +97,16 @@ class Claim(Data):
 
 
 class Report(Data):
-    """What an executor says that it did. All of it are claims, but ``calls``, which the loop takes from the journal."""
+    """What an executor says that it did. All of it are claims, but ``calls``, which the loop takes from the journal.
+
+    ``used`` are the calls that its work rests on, in order; those not among them were made on the side.
+    """
 
     end: Literal["finished", "out_of_calls", "stopped", "failed"]
     issues: tuple[Sentence, ...] = ()
     claims: tuple[Claim, ...] = ()
     artifacts: tuple[Name, ...] = ()
+    used: tuple[CallId, ...] = ()
     calls: tuple[CallId, ...] = ()
 
 
@@ -244,7 +248,8 @@ def check_evidence(named: Iterable[int], allowed: Collection[int], role: str) ->
 
 
 def check_report(report: Report, allowed: Collection[int]) -> None:
-    check_evidence((call for claim in report.claims for call in claim.evidence), allowed, "executor")
+    named = (call for claim in report.claims for call in claim.evidence)
+    check_evidence((*named, *report.used), allowed, "executor")
 
 
 def check_audit(audit: Audit, contract: Contract, allowed: Collection[int]) -> None:
