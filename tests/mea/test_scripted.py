@@ -11,15 +11,14 @@ import pytest
 
 import skillhorizon as sh
 from skillhorizon.agents import mea
+from skillhorizon.agents.mea.hands import Faithful, Stopped
 from skillhorizon.agents.mea.loop import Limits, Mea, Roles
 from skillhorizon.agents.mea.rehearsal import Rehearsal, written
 from skillhorizon.agents.mea.roles import Changes, Desk
 from skillhorizon.agents.mea.scripted import (
-    Faithful,
     ScriptedAuditor,
     ScriptedExecutor,
     ScriptedManager,
-    Stopped,
     TrustingManager,
     Watched,
 )
@@ -57,7 +56,7 @@ class Once(Faithful):
         self.environment, self.kind = small_task(env).environment, kind
         self.made: list[object] = []
 
-    def choose(self, call, memory, context):
+    def choose(self, call, memory, context, lost=False):
         if not self.made:
             for confusion in self.environment.confusions(call, memory):
                 if confusion.kind == self.kind:
@@ -159,7 +158,7 @@ def test_an_executor_that_stops_early_costs_rounds_only():
         def __init__(self) -> None:
             self.calls = 0
 
-        def choose(self, call, memory, context):
+        def choose(self, call, memory, context, lost=False):
             self.calls += 1
             if self.calls % 20 == 0:
                 raise Stopped
@@ -174,7 +173,7 @@ def test_an_executor_that_stops_early_costs_rounds_only():
 
 def test_a_notice_that_the_executor_never_reads_is_found_by_the_auditor():
     class Deaf(Faithful):
-        def choose(self, call, memory, context):
+        def choose(self, call, memory, context, lost=False):
             return None if call.tool == "list_notices" else call
 
     outcome, gateway, evaluation = work("finance", Deaf())

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
+from skillhorizon.agents.mea.hands import Hand, Stopped
 from skillhorizon.agents.mea.rehearsal import Rehearsal, written
 from skillhorizon.agents.mea.roles import PER_MESSAGE, Changes, Desk, OutOfCalls, View, size, text_of
 from skillhorizon.agents.mea.state import (
@@ -146,32 +147,8 @@ def _summary(requirements: Any, risks: Sequence[str]) -> str:
 # -- executing ---------------------------------------------------------------------------------------------------------
 
 
-class Stopped(Exception):
-    """The hand declares the work finished."""
-
-
 class Stuck(Exception):
     """A job failed. Going on would build on what may be wrong; the auditor is to look first."""
-
-
-class Hand(Protocol):
-    """How an executor carries out the calls that the procedure wants: faithfully, or as a simulated agent does."""
-
-    def choose(self, call: Call, memory: Memory, context: int) -> Call | None:
-        """The call that is really made, or None where it is left out. Raises ``Stopped``."""
-
-    def batch(self) -> int:
-        """Calls of the next request."""
-
-
-class Faithful:
-    """Makes the calls that the procedure wants."""
-
-    def choose(self, call: Call, memory: Memory, context: int) -> Call | None:
-        return call
-
-    def batch(self) -> int:
-        return 1
 
 
 class Watched(Memory):
@@ -224,6 +201,8 @@ class ScriptedExecutor:
         policy = self._policy()
         self._memory = Watched(self._need)
         self._needed: list[int] = []
+        self._lost = False
+        """something was used that was not looked up: the next consequential call rests on it"""
         policy.memory = self._memory
         self._memory.quiet = True
         self._rehearsal = Rehearsal(policy)
@@ -280,7 +259,9 @@ class ScriptedExecutor:
             self._read_again()
             if wanted is None:
                 return
-            chosen = self.hand.choose(wanted, self._memory, self.context)
+            consequential = desk.gateway.tools[wanted.tool].kind == "business"
+            chosen = self.hand.choose(wanted, self._memory, self.context, self._lost and consequential)
+            self._lost = self._lost and not consequential
             if chosen is None:
                 rehearsal.tell(canonical({"ok": True, "result": {"items": [], "next_cursor": None}}))
                 continue
@@ -330,8 +311,12 @@ class ScriptedExecutor:
     def _need(self, at: int) -> None:
         """Something of an earlier round is used. The procedure is in the middle of a step: it is read afterwards."""
         source = self._rehearsal.sources[at - 1]
-        if source is not None:
+        if source is None:
+            return
+        if self.hand.recalls():
             self._needed.append(source)
+        else:
+            self._lost = True
 
     def _read_again(self) -> None:
         """Read what was needed of earlier rounds: in the evidence, or else by asking again."""
