@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,13 +23,14 @@ from skillhorizon.core.errors import InputError
 from skillhorizon.core.gateway import Gateway
 from skillhorizon.core.progress import parallel
 from skillhorizon.core.task import Measures, Task
+from skillhorizon.params import Params
 
 _TEXT, _COUNT, _SHARE = pa.string(), pa.int64(), pa.float64()
 _SPENT = [f"{role}_{what}" for role in ROLES for what in ("requests", "tokens_in", "tokens_out", "attempts")]
 
 RUN = pa.schema(
     [
-        *((name, _TEXT) for name in ("task_id", "env", "band", "condition", "agent")),
+        *((name, _TEXT) for name in ("task_id", "env", "band", "condition", "agent", "agent_profile")),
         ("seed", _COUNT),
         *((name, _COUNT) for name in ("R", "A", "B", "attempts")),
         ("end", _TEXT),
@@ -55,14 +55,62 @@ ROUND = pa.schema(
 )
 
 
+CONDITIONS = {
+    "single context": "simulated:{}",
+    "MEA": "mea:{}",
+    "MEA, no auditor": "mea:{}/no-auditor",
+    "MEA, no ledger": "mea:{}/no-ledger",
+    "MEA, no fresh context": "mea:{}/no-fresh-context",
+}
+"""Condition -> the agent's name, once a profile is put in."""
+FAITHFUL = {"MEA, perfect executor": "mea:perfect"}
+GRID = ("single context", "MEA")
+
+
 class Cell(NamedTuple):
-    """One run to be made. ``rates`` are those of the profile that are changed: slip, recall."""
+    """One run to be made. ``rates`` are those of the profile that are set otherwise: slip, recall."""
 
     task: Mapping[str, Any]
     condition: str
     agent: str
-    seed: int
-    rates: Mapping[str, float]
+    profile: str
+    seed: int = 0
+    rates: Mapping[str, float] = {}
+
+
+def run(
+    params: Params, profile: str | None, tasks: str | Path, out: str | Path
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """The comparison that the parameters ask for, on the sets in the folder ``tasks``.
+
+    Returns the runs, their rounds, and the runs of the grid of failure rates, and keeps all three below ``out``.
+    """
+    asked = params.mea
+    settings = [params.settings(env, profile) for env in params.environments]
+    names = settings[0].bands
+    processes = settings[0].processes
+    chosen = tasks_of(tasks, params.environments, names, asked.tasks)
+    cells = [Cell(task, condition, agent, "perfect") for task in chosen for condition, agent in FAITHFUL.items()]
+    cells += [
+        Cell(task, condition, agent.format(name), name)
+        for task in chosen
+        for name in asked.agents
+        for condition, agent in CONDITIONS.items()
+    ]
+    band = asked.grid_band if asked.grid_band in names else names[-1]
+    small = tasks_of(tasks, params.environments, [band], asked.grid_tasks)
+    grid = [
+        Cell(task, condition, CONDITIONS[condition].format(f"{name},slip={slip},recall={recall}"), name, 0, rates)
+        for task in small
+        for name in asked.agents[:1]
+        for slip in asked.slips
+        for recall in asked.recalls
+        for rates in [{"slip": slip, "recall": recall}]
+        for condition in GRID
+    ]
+    made, rounds = compare([*cells, *grid], out, processes)
+    of_grid = made["slip"].notna()
+    return made[~of_grid].reset_index(drop=True), rounds, made[of_grid].reset_index(drop=True)
 
 
 def tasks_of(folder: str | Path, environments: Iterable[str], names: Sequence[str], each: int) -> list[dict[str, Any]]:
@@ -122,6 +170,7 @@ def carry_out(cell: Cell) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         "env": task.config.env,
         "band": task.config.band,
         "condition": cell.condition,
+        "agent_profile": cell.profile,
         "R": measures.R,
         "A": measures.A,
         "B": gateway.budget,

@@ -19,7 +19,7 @@ from skillhorizon.analysis.figures import GREY, MARKERS, OKABE_ITO
 from skillhorizon.core import bands
 from skillhorizon.core.errors import InputError
 
-SINGLE, MEA = "single context", "MEA"
+SINGLE, MEA, PERFECT = "single context", "MEA", "MEA, perfect executor"
 SIMULATED = "simulated agents, not language models"
 
 
@@ -83,14 +83,28 @@ def gain(runs: pd.DataFrame, by: tuple[str, ...] = ("env", "band"), of: str = "s
 
 
 def where_it_pays(runs: pd.DataFrame, band_names: tuple[str, ...] = ("512K", "1M")) -> pd.DataFrame:
-    """By environment, over all profiles: in how many of some bands MEA has the higher TS, the same, and the lower."""
+    """By environment: over profiles and some bands, how often MEA has the higher TS, the same, and the lower."""
     chosen = runs[runs["band"].isin(band_names)]
     if chosen.empty:
         return pd.DataFrame(columns=["higher", "same", "lower"])
-    points = gain(chosen, ("env", "agent_profile", "band")) if "agent_profile" in chosen else gain(chosen)
-    stacked = points.stack()
-    counts = {"higher": stacked > 0, "same": stacked == 0, "lower": stacked < 0}
+    points = gain(chosen, ("env", "agent_profile", "band")).stack()
+    counts = {"higher": points > 0, "same": points == 0, "lower": points < 0}
     return pd.DataFrame({name: hits.groupby(level="env").sum() for name, hits in counts.items()})
+
+
+def ends(runs: pd.DataFrame) -> pd.DataFrame:
+    """How runs ended, in percent, by condition: ``submitted`` splits into those that succeeded and those that did not."""
+    how = runs["end"].where(runs["end"] != "submitted", runs["success"].map({True: "succeeded", False: "submitted in vain"}))
+    return 100.0 * pd.crosstab(runs["condition"], how, normalize="index")
+
+
+def most_eventful(rounds: pd.DataFrame) -> pd.DataFrame:
+    """The rounds of the run in which audits found most suspect writes; of several, the one with the most rounds."""
+    found = rounds.groupby(["task_id", "agent", "seed"], sort=False)["suspects"].agg(["sum", "size"])
+    if found.empty:
+        return rounds
+    chosen = found.sort_values(["sum", "size"], kind="stable").index[-1]
+    return rounds.set_index(["task_id", "agent", "seed"]).loc[[chosen]].reset_index()
 
 
 def published(folder: str | Path) -> pd.DataFrame:
