@@ -14,12 +14,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from skillhorizon.agents.mea.loop import ROLES
 from skillhorizon.analysis.figures import GREY, MARKERS, OKABE_ITO
 from skillhorizon.core import bands
 from skillhorizon.core.errors import InputError
 
 SINGLE, MEA, PERFECT = "single context", "MEA", "MEA, perfect executor"
+ROLES = ("manager", "executor", "auditor")
 SIMULATED = "simulated agents, not language models"
 
 
@@ -45,7 +45,7 @@ def summary(runs: pd.DataFrame, by: tuple[str, ...] = ("band", "condition")) -> 
 
 
 def _share(wide: pd.DataFrame) -> pd.Series:
-    total = sum(wide[f"{role}_ktok"] for role in ROLES)
+    total = wide[[f"{role}_ktok" for role in ROLES]].sum(axis=1)
     return 100.0 * (total - wide["executor_ktok"]) / total.where(total > 0, 1.0)
 
 
@@ -54,7 +54,9 @@ def _in_order(table: pd.DataFrame) -> pd.DataFrame:
     if "band" not in table.index.names:
         return table
     place = {name: n for n, name in enumerate(bands.BANDS)}
-    return table.sort_index(level="band", key=lambda i: i.map(place) if i.name == "band" else i, sort_remaining=False, kind="stable")
+    return table.sort_index(
+        level="band", key=lambda i: i.map(place) if i.name == "band" else i, sort_remaining=False, kind="stable"
+    )
 
 
 def overhead(runs: pd.DataFrame) -> pd.DataFrame:
@@ -93,8 +95,9 @@ def where_it_pays(runs: pd.DataFrame, band_names: tuple[str, ...] = ("512K", "1M
 
 
 def ends(runs: pd.DataFrame) -> pd.DataFrame:
-    """How runs ended, in percent, by condition: ``submitted`` splits into those that succeeded and those that did not."""
-    how = runs["end"].where(runs["end"] != "submitted", runs["success"].map({True: "succeeded", False: "submitted in vain"}))
+    """How runs ended, in percent, by condition; of those that were submitted, which succeeded and which did not."""
+    submitted = runs["success"].map({True: "succeeded", False: "submitted in vain"})
+    how = runs["end"].where(runs["end"] != "submitted", submitted)
     return 100.0 * pd.crosstab(runs["condition"], how, normalize="index")
 
 
@@ -189,11 +192,12 @@ def timeline(rounds: pd.DataFrame) -> Figure:
         raise InputError("the run has no rounds to draw")
     figure, (above, below) = plt.subplots(2, 1, figsize=(11, 4.4), sharex=True, height_ratios=(2, 3))
     colours = {"complete": OKABE_ITO[2], "incomplete": OKABE_ITO[4], "blocked": OKABE_ITO[1]}
-    for row in rounds.itertuples():
-        above.barh(1, row.executed - row.first, left=row.first, color=OKABE_ITO[0 if row.number % 2 else 5])
-        above.barh(0, max(row.audited - row.executed, 0.4), left=row.executed, color=colours.get(row.completion, GREY))
-        if row.suspects:
-            above.plot(row.audited, 0, marker="x", color="black", markersize=5)
+    for row in rounds.to_dict("records"):
+        first, executed, audited = row["first"], row["executed"], row["audited"]
+        above.barh(1, executed - first, left=first, color=OKABE_ITO[0 if row["number"] % 2 else 5])
+        above.barh(0, max(audited - executed, 0.4), left=executed, color=colours.get(row["completion"], GREY))
+        if row["suspects"]:
+            above.plot(audited, 0, marker="x", color="black", markersize=5)
     above.set_yticks([0, 1], ["audits", "contracts"], fontsize=8)
     for word, colour in colours.items():
         above.plot([], [], marker="s", linestyle="", color=colour, label=word)

@@ -1,10 +1,10 @@
 """The durable record of a run: a SQLite file, one transaction a call, written before the observation is returned.
 
 ``calls(step, name, arguments, observation, module, goal, decision, position, context_tokens, role, chain)`` and
-``meta(key, value)``; ``notes(number, step, kind, value, chain)`` once an agent keeps something beside its calls (a role's
-answer, a checkpoint). ``chain`` is the SHA-256 over the previous row's chain and this row; ``meta`` holds the newest one
-as ``head``, the ``end`` of a finished run, and the SHA-256 of its other values as ``seal``. So whatever was altered,
-cut or lost is found when the file is opened.
+``meta(key, value)``; ``notes(number, step, kind, value, chain)`` once an agent keeps something beside its calls (a
+role's answer, a checkpoint). ``chain`` is the SHA-256 over the previous row's chain and this row; ``meta`` holds the
+newest ones as ``head`` and ``notes_head``, the ``end`` of a finished run, and the SHA-256 of its other values as
+``seal``. So whatever was altered, cut or lost is found when the file is opened.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Note(NamedTuple):
 class Journal:
     """Append-only. ``durable=True`` survives a power cut (synchronous FULL), else a killed process.
 
-    ``meta`` describes the run, ``rows`` and ``notes`` are the calls and notes that were there on opening, ``end`` is how
-    the run ended.
+    ``meta`` describes the run, ``rows`` and ``notes`` are the calls and notes that were there on opening, ``end`` is
+    how the run ended.
     """
 
     def __init__(
@@ -153,8 +153,10 @@ class Journal:
         number = self._noted + 1
         values = (number, note.step, note.kind, note.value.decode(), chain)
         self._write(
-            ("CREATE TABLE IF NOT EXISTS notes(number INTEGER PRIMARY KEY, step INTEGER NOT NULL, kind TEXT NOT NULL, "
-             "value TEXT NOT NULL, chain TEXT NOT NULL)",),
+            (
+                "CREATE TABLE IF NOT EXISTS notes(number INTEGER PRIMARY KEY, step INTEGER NOT NULL, "
+                "kind TEXT NOT NULL, value TEXT NOT NULL, chain TEXT NOT NULL)",
+            ),
             ("INSERT INTO notes VALUES (?,?,?,?,?)", values),
             _set("notes_head", chain),
         )

@@ -55,10 +55,11 @@ def test_recall_attention_and_stopping_are_shares():
 
 
 def test_the_same_seed_fails_in_the_same_places():
-    one, other, third = ([hand(seed, slip=0.5).choose(RIGHT, Memory(), 0) for _ in range(1)] for seed in (1, 1, 2))
-    assert one == other
-    longer = [[hand_.choose(RIGHT, Memory(), 0) for _ in range(50)] for hand_ in (hand(1, slip=0.5), hand(2, slip=0.5))]
-    assert longer[0] != longer[1]
+    def choices(seed: int) -> list[Call | None]:
+        one = hand(seed, slip=0.5)
+        return [one.choose(RIGHT, Memory(), 0) for _ in range(50)]
+
+    assert choices(1) == choices(1) != choices(2)
 
 
 def test_an_unknown_ablation_is_refused_with_the_known_ones():

@@ -27,7 +27,6 @@ from skillhorizon.core.journal import Journal
 from skillhorizon.core.serial import canonical
 from tests.mea.support import (
     ALONE,
-    DEPOT,
     DONE,
     READ,
     TASK,
@@ -451,11 +450,9 @@ def test_verdict_and_blockers_come_first_and_survive_every_clip():
 def test_early_facts_stay_reachable_in_a_long_run():
     """Thirty rounds: the first verified call can still be named as evidence."""
     names = [f"need{n}" for n in range(30)]
-    manager = ToldManager(
-        *[work(name, evidence=tuple(range(1, n + 1))) for n, name in enumerate(names)], DONE
-    )
+    manager = ToldManager(*[work(name, evidence=tuple(range(1, n + 1))) for n, name in enumerate(names)], DONE)
     auditor = ToldAuditor(*[passed(name, evidence=(n + 1,)) for n, name in enumerate(names)])
-    outcome, gateway = run(manager, auditor=auditor, limits=Limits(rounds=40))
+    outcome, _ = run(manager, auditor=auditor, limits=Limits(rounds=40))
     assert outcome.end == "submitted"
     view = manager.turns[-1][0]
     assert view.ledger.lookups == list(range(1, 31))

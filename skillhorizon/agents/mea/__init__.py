@@ -1,7 +1,8 @@
 """Manage, execute, audit: an agent that keeps the state of its task apart from execution.
 
-``mea:<profile>`` has scripted roles, the executor with the failure rates of a simulated profile. Ablations follow after
-slashes: ``mea:steady/no-auditor``, ``/no-ledger``, ``/no-fresh-context``. ``mea:model:<name>`` has a model in each role.
+``mea:<profile>`` has scripted roles, the executor with the failure rates of a simulated profile. Ablations follow
+after slashes: ``mea:steady/no-auditor``, ``/no-ledger``, ``/no-fresh-context``. ``mea:model:<name>`` has a model in
+each role.
 """
 
 from __future__ import annotations
@@ -54,9 +55,7 @@ def minded(
     """A mind in each role, by default of the manager's kind, each of its own."""
 
     def team(task: Task, seed: int) -> Roles:
-        return Roles(
-            MindManager(manager()), MindExecutor((executor or manager)()), MindAuditor((auditor or manager)())
-        )
+        return Roles(MindManager(manager()), MindExecutor((executor or manager)()), MindAuditor((auditor or manager)()))
 
     return Mea(team, limits)
 

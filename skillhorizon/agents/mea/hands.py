@@ -68,9 +68,7 @@ class Rates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Simulated:
     """A simulated agent's hand: same seed, same mistakes."""
 
-    def __init__(
-        self, rates: Rates, confusions: Callable[[Call, Memory], list[Confusion]], rng: random.Random
-    ) -> None:
+    def __init__(self, rates: Rates, confusions: Callable[[Call, Memory], list[Confusion]], rng: random.Random) -> None:
         self.rates = rates
         self._confusions = confusions
         self._rng = rng

@@ -253,7 +253,11 @@ class Work:
             self.notice = f"not done: {'; '.join(wanting[:20])}"
             self._lame("the manager says done and the ledger does not")
             known = [self.ledger.requirements[r] for r in wanting if r in self.ledger.requirements]
-            return Contract("Audit what is open.", tuple(Criterion(r.id, r.statement) for r in known), 0) if known else None
+            return (
+                Contract("Audit what is open.", tuple(Criterion(r.id, r.statement) for r in known), 0)
+                if known
+                else None
+            )
         if decision.route == "blocked":
             raise Ended("stopped", decision.why or "blocked")
         if decision.route == "ask":
@@ -354,7 +358,8 @@ def trust(contract: Contract, report: Report) -> Audit:
     asked = [c.requirement for c in contract.criteria]
     found = tuple(Requirement(r, "as reported", ("skills",)) for r in claimed if r not in asked)
     findings = tuple(
-        Finding(r, "completed", evidence or report.calls, "" if evidence else CLAIMED) for r, evidence in claimed.items()
+        Finding(r, "completed", evidence or report.calls, "" if evidence else CLAIMED)
+        for r, evidence in claimed.items()
     )
     complete = not set(asked) - set(claimed)
     return Audit(

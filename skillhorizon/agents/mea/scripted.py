@@ -377,7 +377,9 @@ class ScriptedAuditor:
     probability ``oversight`` a wrong write is taken for the right one, the same one every time it is looked at.
     """
 
-    def __init__(self, policy: Callable[[], Policy], seed: int = 0, oversight: float = 0.0, spot_checks: int = 1) -> None:
+    def __init__(
+        self, policy: Callable[[], Policy], seed: int = 0, oversight: float = 0.0, spot_checks: int = 1
+    ) -> None:
         self._rehearsal = Rehearsal(policy())
         self._seed = seed
         self.oversight = oversight

@@ -36,7 +36,7 @@ class Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of what roles exchange."""
 
 
-class Gap(Data):
+class Gap(Data, frozen=True):
     """What is missing: ``wrong`` is an accepted call that was made in place of the right one."""
 
     requirement: Name
@@ -45,28 +45,28 @@ class Gap(Data):
     wrong: CallId | None = None
 
 
-class GivenUp(Data):
+class GivenUp(Data, frozen=True):
     """A requirement that is not tried any more, since so many calls had been verified."""
 
     requirement: Name
     after: int
 
 
-class Criterion(Data):
+class Criterion(Data, frozen=True):
     """One thing that a contract asks for, towards one requirement."""
 
     requirement: Name
     statement: Sentence
 
 
-class Boundary(Data):
+class Boundary(Data, frozen=True):
     """What a contract must leave as it is: whole tables of the business, and objects by id."""
 
     tables: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
 
 
-class Contract(Data):
+class Contract(Data, frozen=True):
     """One bounded piece of work. ``evidence`` are the calls that the executor may look up, ``done`` those that are
     found right so far. ``unverified`` calls were made and are not among them yet: their outcome stands in the journal,
     and none of them is made again. ``doubtful`` ones rest on something wrong: such a write may be made again, and where
@@ -89,14 +89,14 @@ class Contract(Data):
     given_up: tuple[GivenUp, ...] = ()
 
 
-class Claim(Data):
+class Claim(Data, frozen=True):
     """The executor's word that a requirement is met."""
 
     requirement: Name
     evidence: tuple[CallId, ...] = ()
 
 
-class Report(Data):
+class Report(Data, frozen=True):
     """What an executor says that it did. All of it are claims, but ``calls``, which the loop takes from the journal.
 
     ``used`` are the calls that its work rests on, in order; those not among them were made on the side.
@@ -110,7 +110,7 @@ class Report(Data):
     calls: tuple[CallId, ...] = ()
 
 
-class Finding(Data):
+class Finding(Data, frozen=True):
     """An auditor's verdict on one requirement of the contract; ``invalidated`` means that nothing asks for it now."""
 
     requirement: Name
@@ -119,14 +119,14 @@ class Finding(Data):
     text: Sentence = ""
 
 
-class Fact(Data):
+class Fact(Data, frozen=True):
     """Something that an audit found to be so."""
 
     text: Sentence
     evidence: tuple[CallId, ...]
 
 
-class Requirement(Data):
+class Requirement(Data, frozen=True):
     """Something that the task asks for. ``source`` are the words of the task that it traces to.
 
     Nobody sets its status but an audit. ``audited`` is the number of calls that had been made when it was audited.
@@ -142,7 +142,7 @@ class Requirement(Data):
     note: Sentence = ""
 
 
-class Audit(Data):
+class Audit(Data, frozen=True):
     """Verdicts first: they survive every clip.
 
     ``verified`` are the calls found right, in the order in which they count; those among them that are ``standing``
@@ -165,7 +165,7 @@ class Audit(Data):
     facts: tuple[Fact, ...] = ()
 
 
-class Decision(Data):
+class Decision(Data, frozen=True):
     """The manager's turn. ``requirements`` are new ones, or old ones said otherwise; their status is not its to set."""
 
     route: Route
@@ -174,7 +174,7 @@ class Decision(Data):
     requirements: tuple[Requirement, ...] = ()
 
 
-class Spent(Data):
+class Spent(Data, frozen=True):
     """What a role used up in a round. ``tokens_in`` is the sum over its requests of what each one reads."""
 
     requests: int = 0
@@ -191,7 +191,7 @@ class Spent(Data):
         )
 
 
-class Round(Data):
+class Round(Data, frozen=True):
     """One round as it is kept. ``executed`` and ``audited`` are the numbers of calls when each part was over."""
 
     number: int
@@ -208,7 +208,7 @@ class Round(Data):
     known: int
 
 
-class Terminal(Data):
+class Terminal(Data, frozen=True):
     """How the work ended, whatever the way out."""
 
     end: Literal["submitted", "exhausted", "stopped", "failed"]
@@ -254,7 +254,7 @@ def check_report(report: Report, allowed: Collection[int]) -> None:
 
 def check_audit(audit: Audit, contract: Contract, allowed: Collection[int]) -> None:
     """Refuse foreign evidence, verdicts on what the contract does not ask for, and verdicts that contradict."""
-    named = [call for part in (*audit.findings, *audit.facts) for call in part.evidence]
+    named = [*(c for f in audit.findings for c in f.evidence), *(c for f in audit.facts for c in f.evidence)]
     listed = (audit.verified, audit.standing, audit.suspects, audit.unverified, audit.doubtful)
     check_evidence((*named, *(call for calls in listed for call in calls)), allowed, "auditor")
     asked = {criterion.requirement for criterion in contract.criteria} | {r.id for r in audit.found}
