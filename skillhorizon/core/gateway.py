@@ -81,6 +81,7 @@ class Gateway:
         self._names = {name: canonical(name) for name in self.tools}
         self._journal = journal
         self._recorded = deque(journal.rows if journal else ())
+        self._notes = deque(journal.notes if journal else ())
         self._accepted: set[str] = set()
         self._cycles: dict[str, int] = {}
 
@@ -90,8 +91,8 @@ class Gateway:
 
     @property
     def replaying(self) -> bool:
-        """Whether calls of an earlier process are still to be repeated."""
-        return bool(self._recorded)
+        """Whether something of an earlier process is still to be repeated."""
+        return bool(self._recorded or self._notes)
 
     def call(
         self,
@@ -168,8 +169,26 @@ class Gateway:
         answer: Observation = msgspec.json.decode(observation)
         return answer
 
+    def recorded(self, kind: str) -> str | None:
+        """What an earlier process kept at this place, the next note of its journal; None once all is repeated."""
+        if not self._notes:
+            return None
+        note = self._notes[0]
+        if (note.step, note.kind) != (len(self.events), kind):
+            raise InputError(f"note {note.number} of the journal differs: another agent or version made it")
+        self._notes.popleft()
+        return note.body
+
+    def record(self, kind: str, body: str) -> None:
+        """Keep what could not be had again, such as a response of a model, before it is acted on."""
+        if self.replaying:
+            raise InputError("the journal holds more than this agent does here: another agent or version made it")
+        if self._journal is not None:
+            self._journal.note(len(self.events), kind, body)
+
     def catch_up(self) -> None:
-        """Make the journal's calls again, as a server does that takes over a run."""
+        """Make the journal's calls again, as a server does that takes over a run; its notes are the agent's own."""
+        self._notes.clear()
         while self._recorded:
             row = self._recorded[0]
             self.call(
