@@ -36,22 +36,30 @@ INTERRUPTED = Outcome("stopped", "interrupted")
 class Run:
     """One run of an agent on a task: how it ended, what it scored, what it did.
 
-    ``seed`` is the agent's. ``why`` says in one line why a run failed. ``trace`` holds the events and their digest.
+    ``seed`` is the agent's. ``trace`` holds the events and their digest.
     """
 
     task: Task
     agent: str
     seed: int
-    end: End
+    outcome: Outcome
     evaluation: Evaluation
     trace: Trace
     gateway: Gateway
-    why: str | None = None
 
     @property
     def id(self) -> str:
         """Made of what determines the run, so two different runs never share it."""
         return self.trace.run_id
+
+    @property
+    def end(self) -> End:
+        return self.outcome.end
+
+    @property
+    def why(self) -> str | None:
+        """Why it ended so, in one line, where there is something to say."""
+        return self.outcome.why
 
     @property
     def calls(self) -> int:
@@ -75,6 +83,11 @@ class Run:
             end=self.end,
             budget=self.gateway.budget,
             state_digest=self.gateway.state_digest(),
+            decisions=self.outcome.decisions,
+            compactions=sum(c.adopted for c in self.outcome.compactions),
+            request_tokens=self.outcome.request_tokens,
+            response_tokens=self.outcome.response_tokens,
+            cost=self.outcome.cost,
         )
 
 
@@ -200,7 +213,7 @@ def _scored(task: Task, agent: str, seed: int, outcome: Outcome, gateway: Gatewa
 
     trace = Trace(gateway.events, f"{task.id}-{agent}-{seed}", gateway.world.artifacts)
     evaluation = evaluate(task, gateway)
-    return Run(task, agent, seed, outcome.end, evaluation, trace, gateway, outcome.why)
+    return Run(task, agent, seed, outcome, evaluation, trace, gateway)
 
 
 def evaluate(task: Task, world: World | Gateway | Run) -> Evaluation:
@@ -220,7 +233,7 @@ def replay(source: Run | str | Path) -> Run:
     """
     if isinstance(source, Run):
         gateway = _repeat(source)
-        return _scored(source.task, source.agent, source.seed, Outcome(source.end, source.why), gateway)
+        return _scored(source.task, source.agent, source.seed, source.outcome, gateway)
     journal = Journal.load(source)
     try:
         task, agent, seed, outcome = _contents(journal)

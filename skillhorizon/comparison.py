@@ -160,8 +160,8 @@ def carry_out(cell: Cell) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     outcome = agents.agent(cell.agent).act(task, gateway, cell.seed)
     evaluation = task.environment.scoring.evaluate(gateway.world, task.blueprint.goal)
     key = {"task_id": task.id, "agent": cell.agent, "seed": cell.seed}
-    rounds = [msgspec.json.decode(n.value, type=Round) for n in gateway.notes if n.kind == "round"]
-    ends = [msgspec.json.decode(n.value, type=Terminal) for n in gateway.notes if n.kind == "terminal"]
+    rounds = [msgspec.json.decode(n.body, type=Round) for n in gateway.notes if n.kind == "round"]
+    ends = [msgspec.json.decode(n.body, type=Terminal) for n in gateway.notes if n.kind == "terminal"]
     spent = ends[0].spent if ends else {"executor": one_context(gateway)}
     measures = task.measures
     assert measures is not None

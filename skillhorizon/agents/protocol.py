@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from skillhorizon.agents.compaction import Compaction
 from skillhorizon.core.gateway import Gateway
 from skillhorizon.core.task import Task
 
@@ -15,10 +16,19 @@ before it declared anything; it could not go on."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """``why`` is one line for people, where there is something to say."""
+    """``why`` is one line for people, where there is something to say.
+
+    What only a conversation has: ``decisions`` (its responses), ``compactions``, and the tokens and the cost of its
+    requests; ``cost`` is None where no price is known.
+    """
 
     end: End
     why: str | None = None
+    decisions: int | None = None
+    compactions: tuple[Compaction, ...] = ()
+    request_tokens: int | None = None
+    response_tokens: int | None = None
+    cost: float | None = None
 
 
 class Agent(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Raw
 
 from skillhorizon.core.skills import SkillLibrary
 from skillhorizon.core.tools import Id, Items, Name, Ref, Tool, tool
@@ -75,6 +75,6 @@ def skill_tools(library: SkillLibrary) -> dict[str, Tool]:
     @tool("script")
     def run_skill_script(world: World, skill: Name, script: Name, input: dict[str, Any]) -> dict[str, Any]:
         """Run a script of a skill over the input that you hand it. It sees nothing else of the business."""
-        return {"output": library[skill].run(script, input)}
+        return {"output": Raw(library[skill].encoded(script, input))}
 
     return {t.name: t for t in (list_skills, read_skill_file, run_skill_script)}

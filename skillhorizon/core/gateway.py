@@ -81,8 +81,9 @@ class Gateway:
         self._names = {name: canonical(name) for name in self.tools}
         self._journal = journal
         self._recorded = deque(journal.rows if journal else ())
+        self._notes = deque(journal.notes if journal else ())
         self.notes: list[Note] = []
-        self._noted = deque(journal.notes if journal else ())
+        """what ``once`` kept in this run"""
         self._accepted: set[str] = set()
         self._cycles: dict[str, int] = {}
 
@@ -92,8 +93,8 @@ class Gateway:
 
     @property
     def replaying(self) -> bool:
-        """Whether calls of an earlier process are still to be repeated, or its notes to be taken up."""
-        return bool(self._recorded or self._noted)
+        """Whether something of an earlier process is still to be repeated."""
+        return bool(self._recorded or self._notes)
 
     @property
     def journaled(self) -> bool:
@@ -175,30 +176,39 @@ class Gateway:
         answer: Observation = msgspec.json.decode(observation)
         return answer
 
-    def once(self, kind: str, make: Callable[[], Any]) -> Any:
-        """What an agent wants to have again should the run be taken up later: a role's answer, an intent, a checkpoint.
+    def recorded(self, kind: str) -> str | None:
+        """What an earlier process kept at this place, the next note of its journal; None once all is repeated."""
+        if not self._notes:
+            return None
+        note = self._notes[0]
+        if (note.step, note.kind) != (len(self.events), kind):
+            raise InputError(f"note {note.number} of the journal differs: another agent or version made it")
+        self._notes.popleft()
+        return note.body
 
-        Where the run was interrupted after this point, the value noted then; else what ``make`` gives, which is on
-        disk before it is returned. Raises ``InputError`` where another note stands at this point.
+    def record(self, kind: str, body: str) -> None:
+        """Keep what could not be had again, such as a response of a model, before it is acted on."""
+        if self.replaying:
+            raise InputError("the journal holds more than this agent does here: another agent or version made it")
+        if self._journal is not None:
+            self._journal.note(len(self.events), kind, body)
+
+    def once(self, kind: str, make: Callable[[], Any]) -> Any:
+        """What ``make`` gives, kept before it is returned; where an earlier process kept it at this place, that.
+
+        So a role's answer is asked for once, and a checkpoint can be compared with what it was.
         """
         step = len(self.events)
-        if self._noted:
-            note = self._noted[0]
-            if (note.step, note.kind) != (step, kind):
-                raise InputError(
-                    f"after call {step} the journal has {note.kind!r} noted after call {note.step}, not {kind!r}: "
-                    "another agent, seed or version made it"
-                )
-            self._noted.popleft()
-        else:
-            note = Note(step, kind, canonical(make()))
-            if self._journal is not None:
-                self._journal.keep(note)
-        self.notes.append(note)
-        return msgspec.json.decode(note.value)
+        body = self.recorded(kind)
+        if body is None:
+            body = canonical(make()).decode()
+            self.record(kind, body)
+        self.notes.append(Note(len(self.notes) + 1, step, kind, body))
+        return msgspec.json.decode(body)
 
     def catch_up(self) -> None:
-        """Make the journal's calls again, as a server does that takes over a run."""
+        """Make the journal's calls again, as a server does that takes over a run; its notes are the agent's own."""
+        self._notes.clear()
         while self._recorded:
             row = self._recorded[0]
             self.call(
@@ -211,8 +221,6 @@ class Gateway:
                 context_tokens=row.context_tokens,
                 role=row.role,
             )
-        self.notes.extend(self._noted)
-        self._noted.clear()
 
     def table_digests(self) -> dict[str, str]:
         """Digest of each table of the business: what changed between two moments, without showing it."""

@@ -1,15 +1,19 @@
 """The durable record of a run: a SQLite file, one transaction a call, written before the observation is returned.
 
 ``calls(step, name, arguments, observation, module, goal, decision, position, context_tokens, role, chain)`` and
-``meta(key, value)``; ``notes(number, step, kind, value, chain)`` once an agent keeps something beside its calls (a
-role's answer, a checkpoint). ``chain`` is the SHA-256 over the previous row's chain and this row; ``meta`` holds the
-newest ones as ``head`` and ``notes_head``, the ``end`` of a finished run, and the SHA-256 of its other values as
-``seal``. So whatever was altered, cut or lost is found when the file is opened.
+``meta(key, value)``. ``chain`` is the SHA-256 over the previous row's chain and this row; ``meta`` holds the newest one
+as ``head``, the ``end`` of a finished run, and the SHA-256 of its other values as ``seal``. So whatever was altered,
+cut or lost is found when the file is opened.
+
+Where an agent has something that could not be had again, as a model's responses, there is a third table,
+``notes(number, step, kind, body, chain)``: ``step`` calls stood before the note, and its chain goes on with theirs.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections import deque
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -20,9 +24,8 @@ from skillhorizon.core.errors import InputError
 from skillhorizon.core.serial import canonical, digest
 
 FORMAT = 1
+_NOTES = "number, step, kind, body, chain"
 _COLUMNS = "step, name, arguments, observation, module, goal, decision, position, context_tokens, role, chain"
-
-_ALL_NOTES = "SELECT number, step, kind, value, chain FROM notes ORDER BY number"
 
 
 class Row(NamedTuple):
@@ -40,19 +43,19 @@ class Row(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What an agent keeps beside its calls: ``value`` in canonical JSON, written when ``step`` calls had been made."""
+    """What an agent keeps beside its calls; ``step`` is the number of calls before it."""
 
+    number: int
     step: int
     kind: str
-    value: bytes
+    body: str
     chain: str = ""
 
 
 class Journal:
     """Append-only. ``durable=True`` survives a power cut (synchronous FULL), else a killed process.
 
-    ``meta`` describes the run, ``rows`` and ``notes`` are the calls and notes that were there on opening, ``end`` is
-    how the run ended.
+    ``meta`` describes the run, ``rows`` and ``notes`` are what was there on opening, ``end`` is how the run ended.
     """
 
     def __init__(
@@ -61,18 +64,18 @@ class Journal:
         durable: bool,
         meta: dict[str, Any],
         rows: list[Row],
+        notes: Sequence[Note] = (),
         end: Any = None,
-        notes: list[Note] | None = None,
+        chain: str = "",
     ) -> None:
         self.path = path
         self.durable = durable
         self.meta = meta
         self.rows = rows
+        self.notes = list(notes)
         self.end = end
-        self.notes = notes or []
-        self._chain = rows[-1].chain if rows else ""
+        self._chain = chain
         self._noted = len(self.notes)
-        self._notes_chain = self.notes[-1].chain if self.notes else ""
         self._connection: sqlite3.Connection | None = None
         self._closed = False
 
@@ -116,26 +119,37 @@ class Journal:
                 connection.execute("BEGIN")  # one view of both tables, though another process may be writing
                 found = connection.execute("SELECT key, value FROM meta").fetchall()
                 calls = connection.execute(f"SELECT {_COLUMNS} FROM calls ORDER BY step").fetchall()
-                noted = connection.execute(_ALL_NOTES).fetchall() if any(k == "notes_head" for k, _ in found) else []
+                noted = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'notes'").fetchone()
+                kept = connection.execute(f"SELECT {_NOTES} FROM notes ORDER BY number").fetchall() if noted else []
             meta = {str(key): msgspec.json.decode(value) for key, value in found}
         except (sqlite3.Error, msgspec.DecodeError, TypeError) as error:
             raise InputError(f"{path} is not a whole journal ({error})") from None
         if meta.get("journal_format") != FORMAT:
             raise InputError(f"{path} is a journal of another format ({meta.get('journal_format')}, not {FORMAT})")
-        head, notes_head, seal, end = (meta.pop(key, None) for key in ("head", "notes_head", "seal", "end"))
+        head, seal, end = (meta.pop(key, None) for key in ("head", "seal", "end"))
         if seal != digest(meta, end):
             raise InputError(f"{path} has been altered in its description of the run")
         rows: list[Row] = []
+        notes: list[Note] = []
+        waiting = deque(Note(*values) for values in kept)
         chain = ""
-        for number, values in enumerate(calls, 1):
+        for number, values in enumerate([*calls, None], 1):
+            while waiting and waiting[0].step == number - 1:
+                note = waiting.popleft()
+                chain = _chain_note(chain, note)
+                if note.number != len(notes) + 1 or note.chain != chain:
+                    raise InputError(f"{path} has been altered or truncated at note {len(notes) + 1}")
+                notes.append(note)
+            if values is None:
+                break
             row = Row(*values)._replace(arguments=str(values[2]).encode(), observation=str(values[3]).encode())
             chain = _chain(chain, row)
             if row.step != number or row.chain != chain:
                 raise InputError(f"{path} has been altered or truncated at call {number}")
             rows.append(row)
-        if head != chain:
+        if head != chain or waiting:
             raise InputError(f"{path} has been truncated after call {len(rows)}")
-        return cls(path, durable, meta, rows, end, _whole_notes(path, noted, notes_head))
+        return cls(path, durable, meta, rows, notes, end, chain)
 
     def append(self, row: Row) -> None:
         """Write one call in one transaction; returns once it would survive a killed process.
@@ -147,20 +161,20 @@ class Journal:
         self._write((f"INSERT INTO calls({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)", values), _set("head", chain))
         self._chain = chain
 
-    def keep(self, note: Note) -> None:
-        """Write one note in one transaction, like a call."""
-        chain = _note_chain(self._notes_chain, note)
-        number = self._noted + 1
-        values = (number, note.step, note.kind, note.value.decode(), chain)
+    def note(self, step: int, kind: str, body: str) -> None:
+        """Write one note in one transaction, as ``append`` does a call."""
+        note = Note(self._noted + 1, step, kind, body)
+        chain = _chain_note(self._chain, note)
         self._write(
             (
                 "CREATE TABLE IF NOT EXISTS notes(number INTEGER PRIMARY KEY, step INTEGER NOT NULL, "
-                "kind TEXT NOT NULL, value TEXT NOT NULL, chain TEXT NOT NULL)",
+                "kind TEXT NOT NULL, body TEXT NOT NULL, chain TEXT NOT NULL)",
             ),
-            ("INSERT INTO notes VALUES (?,?,?,?,?)", values),
-            _set("notes_head", chain),
+            (f"INSERT INTO notes({_NOTES}) VALUES (?,?,?,?,?)", (*note[:-1], chain)),
+            _set("head", chain),
         )
-        self._noted, self._notes_chain = number, chain
+        self._chain = chain
+        self._noted += 1
 
     def finish(self, end: Any) -> None:
         """Record how the run ended."""
@@ -193,27 +207,13 @@ class Journal:
         return connection
 
 
-def _whole_notes(path: Path, found: list[Any], head: str | None) -> list[Note]:
-    notes: list[Note] = []
-    chain = ""
-    for number, (written, step, kind, value, kept) in enumerate(found, 1):
-        note = Note(step, kind, str(value).encode(), kept)
-        chain = _note_chain(chain, note)
-        if written != number or kept != chain:
-            raise InputError(f"{path} has been altered or truncated at note {number}")
-        notes.append(note)
-    if (head or "") != chain:
-        raise InputError(f"{path} has been truncated after note {len(notes)}")
-    return notes
-
-
 def _set(key: str, value: Any) -> tuple[str, tuple[str, str]]:
     return "INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, canonical(value).decode())
 
 
-def _note_chain(before: str, note: Note) -> str:
-    return digest(before, note.step, note.kind, note.value)
-
-
 def _chain(before: str, row: Row) -> str:
     return digest(before, row.arguments, row.observation, row[:2], row[4:-1])
+
+
+def _chain_note(before: str, note: Note) -> str:
+    return digest(before, "note", note[:-1])

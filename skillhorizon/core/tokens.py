@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from unittest import mock
 
@@ -39,6 +39,7 @@ def encoding() -> tiktoken.Encoding:
         return tiktoken.Encoding(**openai_public.o200k_base())
 
 
+@lru_cache(maxsize=8192)
 def count(text: str | bytes) -> int:
     """Tokens of one string; special tokens are ordinary text."""
     return len(encoding().encode_ordinary(text.decode() if isinstance(text, bytes) else text))
@@ -46,5 +47,4 @@ def count(text: str | bytes) -> int:
 
 def count_each(texts: Sequence[bytes]) -> list[int]:
     """Tokens of each string. Equal strings are tokenised once; every occurrence still counts."""
-    known = {text: count(text) for text in dict.fromkeys(texts)}
-    return [known[text] for text in texts]
+    return [count(text) for text in texts]

@@ -77,6 +77,9 @@ _RUN_TYPES: dict[str, pa.DataType] = {
     "call_tokens": pa.int64(),
     "observation_tokens": pa.int64(),
     "compactions": pa.int32(),
+    "request_tokens": pa.int64(),
+    "response_tokens": pa.int64(),
+    "cost": pa.float64(),
     "state_digest": pa.string(),
     "trace_digest": pa.string(),
 }
@@ -182,8 +185,16 @@ def run_row(
     end: str,
     budget: int | None,
     state_digest: str,
+    decisions: int | None = None,
+    compactions: int = 0,
+    request_tokens: int | None = None,
+    response_tokens: int | None = None,
+    cost: float | None = None,
 ) -> dict[str, Any]:
-    """The row of one run in the table of runs, columns ``RUN_COLUMNS``; ``seed`` is the agent's."""
+    """The row of one run in the table of runs, columns ``RUN_COLUMNS``; ``seed`` is the agent's.
+
+    Without ``decisions`` those count that made a call. The tokens and the cost are those of a model's requests.
+    """
     config, measures = task.config, task.measures
     return {
         "run_id": trace.run_id,
@@ -199,7 +210,7 @@ def run_row(
         "B": budget,
         "attempts": trace.attempts,
         "tool_calls": trace.calls,
-        "decisions": len({e.decision for e in trace.raw}),
+        "decisions": len({e.decision for e in trace.raw}) if decisions is None else decisions,
         "end": end,
         "goals_required": len(evaluation.local),
         "goals_met": evaluation.goals_met,
@@ -208,7 +219,10 @@ def run_row(
         "delivery_failed": evaluation.delivery_failed,
         "call_tokens": sum(trace.call_tokens),
         "observation_tokens": sum(trace.observation_tokens),
-        "compactions": 0,
+        "compactions": compactions,
+        "request_tokens": request_tokens,
+        "response_tokens": response_tokens,
+        "cost": cost,
         "state_digest": state_digest,
         "trace_digest": trace.digest,
     }

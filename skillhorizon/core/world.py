@@ -6,7 +6,6 @@ tuples, strings, integers), so a world opens by copying dictionaries and an obse
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, ClassVar, TypeVar
@@ -125,6 +124,7 @@ class World:
         self._reads: dict[str, tuple[str, ...]] = {}
         self._stale: set[str] = set()
         self._listed: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        """what lists are asked for by -> (id, version) of the artifacts; put in order when a list is asked for"""
         self._digests: dict[str, str] = {}
         self.begin_call()
 
@@ -206,16 +206,19 @@ class World:
             module=module,
             basis=basis,
         )
-        keys = tuple(dict.fromkeys(reads if reads is not None else (i.partition("@")[0] for i in inputs)))
+        ref = artifact.ref
+        keys = tuple(dict.fromkeys(reads if reads is not None else [i.partition("@")[0] for i in inputs]))
         if before is not None and before.status != WITHDRAWN:
-            self._restate(before, SUPERSEDED, artifact.ref)
+            self._restate(before, SUPERSEDED, ref)
         self._store(artifact)
-        self._reads[artifact.ref] = keys
+        self._reads[ref] = keys
+        place = len(self.artifacts)
         for key in keys:
-            self._readers.setdefault(key, {})[artifact.ref] = len(self.artifacts)
+            self._readers.setdefault(key, {})[ref] = place
+        entry = (identity, artifact.version)
         for name in (("kind", kind), ("subject", subject), ("all", "")):
-            insort(self._listed.setdefault(name, []), (identity, artifact.version))
-        self.published.append(artifact.ref)
+            self._listed.setdefault(name, []).append(entry)
+        self.published.append(ref)
         if before is not None:
             self.changed(identity, cause=f"{identity} superseded by version {artifact.version}")
         return artifact
@@ -285,23 +288,27 @@ class World:
             found = sorted((self.artifacts[ref] for ref in self._stale), key=lambda a: (a.id, a.version))
             return [a for a in found if kind in (None, a.kind) and subject in (None, a.subject)]
         index = ("subject", subject) if subject else ("kind", kind) if kind else ("all", "")
-        found = [self.artifacts[f"{i}@{v}"] for i, v in self._listed.get(index, ())]
+        listed = self._listed.get(index, [])
+        listed.sort()  # it was in order but for what has been published since, so this is nearly one pass
+        found = [self.artifacts[f"{i}@{v}"] for i, v in listed]
         return [a for a in found if (kind is None or a.kind == kind) and (status is None or a.status == status)]
 
     def _restate(self, artifact: Artifact, status: str, cause: str | None) -> Artifact:
         artifact = replace(artifact, status=status, cause=cause)
         self._store(artifact)
         if status in (SUPERSEDED, WITHDRAWN):
-            for key in self._reads.pop(artifact.ref, ()):
-                del self._readers[key][artifact.ref]
+            ref = artifact.ref
+            for key in self._reads.pop(ref, ()):
+                del self._readers[key][ref]
         return artifact
 
     def _store(self, artifact: Artifact) -> None:
-        self.artifacts[artifact.ref] = artifact
+        ref = artifact.ref
+        self.artifacts[ref] = artifact
         newest = self.newest.get(artifact.id)
         if newest is None or newest.version <= artifact.version:
             self.newest[artifact.id] = artifact
-        (self._stale.add if artifact.status == STALE else self._stale.discard)(artifact.ref)
+        (self._stale.add if artifact.status == STALE else self._stale.discard)(ref)
         self._digests.pop("artifacts", None)
 
     # -- notices and updates -----------------------------------------------------------------------------------

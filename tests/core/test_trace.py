@@ -75,7 +75,7 @@ def test_the_columns_of_runs_and_compactions_are_those_that_other_programs_read(
     assert trace.RUN_COLUMNS == (
         "run_id", "task_id", "env", "family", "configuration", "band", "agent", "seed", "R", "A", "B", "attempts",
         "tool_calls", "decisions", "end", "goals_required", "goals_met", "lgc", "success", "delivery_failed",
-        "call_tokens", "observation_tokens", "compactions", "state_digest", "trace_digest",
+        "call_tokens", "observation_tokens", "compactions", "request_tokens", "response_tokens", "cost", "state_digest", "trace_digest",
     )  # fmt: skip
     assert trace.TABLES["compactions"].names == [
         "run_id", "decision", "mode", "retained_messages", "tokens_before", "tokens_after", "evicted_steps", "adopted",

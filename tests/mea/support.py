@@ -124,9 +124,9 @@ def run(
 
 
 def rounds(gateway: Gateway) -> list[Round]:
-    return [msgspec.json.decode(n.value, type=Round) for n in gateway.notes if n.kind == "round"]
+    return [msgspec.json.decode(n.body, type=Round) for n in gateway.notes if n.kind == "round"]
 
 
 def terminal(gateway: Gateway) -> Terminal:
     (note,) = [n for n in gateway.notes if n.kind == "terminal"]
-    return msgspec.json.decode(note.value, type=Terminal)
+    return msgspec.json.decode(note.body, type=Terminal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Annotated, Any
 
 from msgspec import Meta, to_builtins
@@ -36,7 +37,6 @@ from skillhorizon.envs.finance.world import (
     Totals,
     account_of,
     allocation,
-    head,
     minor_of,
     refuse_repeats,
     totals_of,
@@ -144,7 +144,7 @@ def list_records(world: FinanceWorld, source_id: SourceId) -> Items:
     columns = world.tables["formats"][source.format].columns
     return Items(
         records.rows,
-        lambda row: [getattr(row, column) for column in columns],
+        attrgetter(*columns),
         {"columns": columns, "revision": source.revision},
     )
 
@@ -304,7 +304,8 @@ def submit_normalization(
         raise _unsupported(f"{identity_map_id} is no map of {identity_source_id}", map_id=identity_map_id)
     refuse_repeats("order", (item.order for item in items))
     orders = world.rows_by_order(source_id)
-    entities = dict(world.tables["map_entries"][identity_map_id].entries)
+    heads = world.heads(source_id, source.conflict_policy or "first")
+    entities = world.entities_of(identity_map_id)
     right_rows = True
     for item in items:
         if item.order not in orders:
@@ -316,7 +317,7 @@ def submit_normalization(
             raise _unsupported(f"the entity of {item.order} does not follow from the map cited", order=item.order)
         if minor_of(row.amount, contract) != item.minor:
             raise _unsupported(f"the amount of {item.order} does not follow from the contract cited", order=item.order)
-        right_rows = right_rows and head(orders[item.order], source.conflict_policy or "first") == row
+        right_rows = right_rows and heads[item.order] == row
     cited = {
         "contract_id": contract_id,
         "identity_source_id": identity_source_id,
@@ -358,8 +359,9 @@ def submit_allocation(
         line, invoice = lines[item.line], invoices[item.invoice]
         refuse_repeats("credit note", item.credits)
         notes: list[CreditNote] = [world.get("credit_notes", credit_id) for credit_id in item.credits]
+        family = world.family(item.invoice) if notes else []
         for note in notes:
-            if note.invoice not in world.family(item.invoice):
+            if note.invoice not in family:
                 raise _unsupported(
                     f"{note.credit_id} is no note on {item.invoice} or its reissue", credit_id=note.credit_id
                 )
@@ -430,14 +432,19 @@ def _predecessors(world: FinanceWorld, source: Source, orders: dict[str, tuple[s
 
 def _enter(world: FinanceWorld, source: Source, field: str, amounts: dict[str, int]) -> None:
     """Let a source's amounts by invoice or component take the place of those of its detail before."""
+    entries, place = world.entries, world.place
     detail = world.detail_of(source)
     before = {getattr(item, field) for item in detail.content.items} if detail else set()
     for name in before:
-        del world.entries[name][source.source_id]
+        del entries[name][source.source_id]
     for name, minor in amounts.items():
-        world.entries.setdefault(name, {})[source.source_id] = minor
-    keys = [f"entries:{name}" for name in sorted(before | amounts.keys())]
-    world.changed(*keys, cause=f"{source.source_id} was submitted anew")
+        entries.setdefault(name, {})[source.source_id] = minor
+    # What a source enters counts for later ones alone, and the first to enter on an object has none behind it.
+    own = place[source.source_id]
+    counted = [name for name in before | amounts.keys() if any(place[other] > own for other in entries[name])]
+    if counted:
+        keys = [f"entries:{name}" for name in sorted(counted)]
+        world.changed(*keys, cause=f"{source.source_id} was submitted anew")
 
 
 @tool("business", refusals=("totals_mismatch",))

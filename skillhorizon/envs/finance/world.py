@@ -340,6 +340,12 @@ class FinanceWorld(World):
         self.carried: dict[str, dict[str, str]] = {}
         """source -> aggregate -> first publication that carried it"""
         self.views_of: dict[str, list[str]] = {}
+        self._orders: dict[str, dict[str, list[Row]]] = {}
+        self._heads: dict[tuple[str, str], dict[str, Row | None]] = {}
+        self._entities: dict[str, dict[str, str]] = {}
+        self._notes: dict[str, list[CreditNote]] = {}
+        self._credits: dict[tuple[str, str], list[CreditNote]] = {}
+        self._decisive: dict[tuple[str, str], Evidence | None] = {}
 
     # -- looking up ------------------------------------------------------------------------------------------------
 
@@ -408,15 +414,29 @@ class FinanceWorld(World):
         replaced = {m.supersedes for m in such}
         return next((m for m in such if m.map_id not in replaced), None)
 
-    def entity_of(self, map_id: str, account: str) -> str | None:
-        entries: MapEntries = self.tables["map_entries"][map_id]
-        return next((entity for known, entity in entries.entries if known == account), None)
+    def entities_of(self, map_id: str) -> dict[str, str]:
+        """Account -> entity."""
+        entities = self._entities.get(map_id)
+        if entities is None:
+            entries: MapEntries = self.tables["map_entries"][map_id]
+            entities = self._entities[map_id] = dict(entries.entries)
+        return entities
 
     def rows_by_order(self, source_id: str) -> dict[str, list[Row]]:
-        orders: dict[str, list[Row]] = {}
-        for row in self.tables["records"][source_id].rows:
-            orders.setdefault(row.order, []).append(row)
+        orders = self._orders.get(source_id)
+        if orders is None:
+            orders = self._orders[source_id] = {}
+            for row in self.tables["records"][source_id].rows:
+                orders.setdefault(row.order, []).append(row)
         return orders
+
+    def heads(self, source_id: str, policy: str) -> dict[str, Row | None]:
+        """Rule 3: the row that counts of each order of a source, under a policy."""
+        heads = self._heads.get((source_id, policy))
+        if heads is None:
+            rows = self.rows_by_order(source_id)
+            heads = self._heads[source_id, policy] = {order: head(of_order, policy) for order, of_order in rows.items()}
+        return heads
 
     def original(self, invoice_id: str) -> str:
         """Rule 6: follow ``reissue_of`` to the invoice that was issued first."""
@@ -431,16 +451,22 @@ class FinanceWorld(World):
 
     def notes_about(self, invoice_id: str) -> list[CreditNote]:
         """Notes on an invoice and on its reissues, by id."""
-        notes = [n for i in self.family(invoice_id) for n in self.having("credit_notes", "invoice", i)]
-        return sorted(notes, key=lambda note: note.credit_id)
+        notes = self._notes.get(invoice_id)
+        if notes is None:
+            found = [n for i in self.family(invoice_id) for n in self.having("credit_notes", "invoice", i)]
+            notes = self._notes[invoice_id] = sorted(found, key=lambda note: note.credit_id)
+        return notes
 
     def counted_credits(self, invoice_id: str, period: str) -> list[CreditNote]:
         """Rule 6: approved notes on the invoice or its reissue, approved by ``period``."""
-        return [
-            n
-            for n in self.notes_about(invoice_id)
-            if n.status == "approved" and n.approved is not None and n.approved <= period
-        ]
+        counted = self._credits.get((invoice_id, period))
+        if counted is None:
+            counted = self._credits[invoice_id, period] = [
+                n
+                for n in self.notes_about(invoice_id)
+                if n.status == "approved" and n.approved is not None and n.approved <= period
+            ]
+        return counted
 
     def entered_before(self, name: str, source_id: str) -> int:
         """Rules 6 and 7: entries on an invoice or component by sources earlier by (stage ordinal, seq)."""
@@ -449,6 +475,12 @@ class FinanceWorld(World):
 
     def authoritative(self, component: Component, period: str) -> Evidence | None:
         """Rule 7: the document that decides the component's value at ``period``, or None."""
+        key = (component.component_id, period)
+        if key not in self._decisive:
+            self._decisive[key] = self._decided(component, period)
+        return self._decisive[key]
+
+    def _decided(self, component: Component, period: str) -> Evidence | None:
         admitted = admitted_classes()[component.class_]
         such: list[Evidence] = [
             d
@@ -472,10 +504,9 @@ class FinanceWorld(World):
             contract = self.contract_for(source)
             identity = self.authority(source.identity_source or "", source.booking_period)
             postings = []
-            for rows in self.rows_by_order(source.source_id).values():
-                row = head(rows, source.conflict_policy or "first")
+            for row in self.heads(source.source_id, source.conflict_policy or "first").values():
                 if row is not None and identity is not None:
-                    entity = self.entity_of(identity.map_id, account_of(row, contract))
+                    entity = self.entities_of(identity.map_id).get(account_of(row, contract))
                     postings.append((entity or "", minor_of(row.amount, contract) or 0))
             return totals_of(postings)
         if source.kind == "receivables":
@@ -522,13 +553,15 @@ class FinanceWorld(World):
         contract: Contract = self.tables["contracts"][cited["contract_id"]]
         authority = self.authority(cited["identity_source_id"], source.booking_period) if authority_cited else None
         orders = self.rows_by_order(source.source_id)
+        heads = self.heads(source.source_id, cited["conflict_policy"])
+        entities = self.entities_of(authority.map_id) if authority is not None else {}
         values: dict[str, Any] = {}
         for item in content.items:
-            row = head(orders[item.order], cited["conflict_policy"])
+            row = heads[item.order]
             values[f"order {item.order}"] = row and (row.amount, row.debit, row.credit)
             if authority is not None:
                 account = account_of(next(r for r in orders[item.order] if r.row == item.row), contract)
-                values[f"account {account}"] = self.entity_of(authority.map_id, account)
+                values[f"account {account}"] = entities.get(account)
         return values
 
     def _allocation_values(self, source: Source, content: Detail) -> dict[str, Any]:
@@ -568,6 +601,8 @@ class FinanceWorld(World):
                     if table == put.table:
                         ids.setdefault(getattr(put.record, field), []).append(put.key)
             self.put(put.table, put.key, put.record)
+        for derived in (self._orders, self._heads, self._entities, self._notes, self._credits, self._decisive):
+            derived.clear()
         self.announce(effect.kind, effect.subjects, effect.text)
         self.changed(*effect.keys, cause=effect.text)
 

@@ -137,7 +137,7 @@ def test_every_source_has_one_contract_one_authority_and_whole_amounts(configura
                 assert len({r.rev for r in rows}) == len(rows)
                 for row in rows:
                     assert minor_of(row.amount, contracts[0]) is not None
-                    assert world.entity_of(final[0].map_id, account_of(row, contracts[0])) is not None
+                    assert world.entities_of(final[0].map_id).get(account_of(row, contracts[0])) is not None
 
 
 @pytest.mark.parametrize("configuration", INTEGRATION)
@@ -249,7 +249,7 @@ def test_the_decoy_is_a_wrong_selection_of_equal_effect(band, configuration):
         for rows in world.rows_by_order(source.source_id).values():
             if row := head(rows, source.conflict_policy):
                 account = account_of(row, contract)
-                assert world.entity_of(right.map_id, account) == world.entity_of(right.supersedes, account)
+                assert world.entities_of(right.map_id).get(account) == world.entities_of(right.supersedes).get(account)
     elif source.kind == "receivables":
         last = world.tables["records"][source.source_id].lines[-1]
         reissue = world.tables["invoices"][last.reference]
