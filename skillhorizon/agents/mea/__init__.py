@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skillhorizon.agents.harness import AsyncMind, Mind
 from skillhorizon.agents.mea.hands import Faithful, Hand, Rates, Simulated
 from skillhorizon.agents.mea.loop import Limits, Mea, Roles
-from skillhorizon.agents.mea.minds import Mind, MindAuditor, MindExecutor, MindManager
+from skillhorizon.agents.mea.minds import MindAuditor, MindExecutor, MindManager
 from skillhorizon.agents.mea.scripted import ScriptedAuditor, ScriptedExecutor, ScriptedManager, TrustingManager
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.ids import stream
@@ -47,9 +48,9 @@ def simulated(
 
 
 def minded(
-    manager: Callable[[], Mind],
-    executor: Callable[[], Mind] | None = None,
-    auditor: Callable[[], Mind] | None = None,
+    manager: Callable[[], Mind | AsyncMind],
+    executor: Callable[[], Mind | AsyncMind] | None = None,
+    auditor: Callable[[], Mind | AsyncMind] | None = None,
     limits: Limits | None = None,
 ) -> Mea:
     """A mind in each role, by default of the manager's kind, each of its own."""

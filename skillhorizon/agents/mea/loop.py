@@ -152,7 +152,14 @@ class Work:
                 spent=self.total,
             )
             self._keep("terminal", terminal)
-            return Outcome(ended.end, ended.why or None)
+            spent = self.total.values()
+            return Outcome(
+                ended.end,
+                ended.why or None,
+                decisions=sum(s.requests for s in spent),
+                request_tokens=sum(s.tokens_in for s in spent),
+                response_tokens=sum(s.tokens_out for s in spent),
+            )
 
     # -- a round ---------------------------------------------------------------------------------------------------
 

@@ -6,14 +6,18 @@ costs the round. Texts of tools and of other roles reach it as quoted data; noth
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Protocol, TypeVar
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from skillhorizon.agents.mea.roles import Changes, Desk, RoleFailed, View, size, text_of
+from skillhorizon.agents.actions import MOST_CALLS, MOST_COMMENTARY, Action
+from skillhorizon.agents.compaction import Message, estimate, message
+from skillhorizon.agents.harness import AsyncMind, Mind, Reply, Usage
+from skillhorizon.agents.mea.roles import LIMITS, Changes, Desk, RoleFailed, View, text_of
 from skillhorizon.agents.mea.state import (
     Audit,
     Boundary,
@@ -40,21 +44,13 @@ from skillhorizon.core import tokens
 from skillhorizon.core.gateway import Event
 from skillhorizon.core.task import Task
 
-Message = dict[str, str]
-"""``{"role": "system" | "user" | "assistant", "content": …}``"""
-MOST_CALLS = 32
-COMMENTARY = 1024
-"""Characters that may stand before and after a fenced answer."""
 SHOWN = 60
 """Requirements and facts that a manager is shown in full; of the others it sees how many there are."""
 AUDIT_CHARACTERS = 12_000
 EVIDENCE_TOKENS = 24_000
+UNREACHED = "unreached"
+"""Stop reason of an answer that never came; its text is the error."""
 _FENCE = re.compile(r"^(.*?)```(?:json)?\s*\n(.*?)\n?```(.*)$", re.DOTALL)
-
-
-class Mind(Protocol):
-    def respond(self, messages: Sequence[Message]) -> str:
-        """The next answer in a conversation."""
 
 
 # -- what each role may say --------------------------------------------------------------------------------------------
@@ -62,12 +58,6 @@ class Mind(Protocol):
 
 class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"):
     """Base of answers; ``type`` says which one it is."""
-
-
-class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
-    arguments: dict[str, Any] = {}
-    skill_run_id: str | None = None
 
 
 class Actions(Said, frozen=True, tag="actions"):
@@ -125,13 +115,14 @@ class Decided(Said, frozen=True, tag="decision"):
     contract: Work | None = None
 
 
-S = TypeVar("S")
+async def _waited(reply: Awaitable[Reply]) -> Reply:
+    return await reply
 
 
 def parse(text: str, kind: Any) -> Any:
     """The answer in a text: bare JSON, or fenced with little around it. ``ValueError`` says what is wrong with it."""
     found = _FENCE.match(text.strip())
-    if found and max(len(found[1]), len(found[3])) <= COMMENTARY:
+    if found and max(len(found[1]), len(found[3])) <= MOST_COMMENTARY:
         text = found[2]
     try:
         return msgspec.json.decode(text.strip().encode(), type=kind)
@@ -140,42 +131,57 @@ def parse(text: str, kind: Any) -> Any:
 
 
 class Talk:
-    """One conversation of a role in one round. Every answer is on disk before it is used."""
+    """One conversation of a role in one round. Every answer that could not be had again is kept before it is used."""
 
-    def __init__(self, mind: Mind, desk: Desk, kind: Any, form: str, *opening: str) -> None:
+    def __init__(self, mind: Mind | AsyncMind, desk: Desk, kind: Any, form: str, *opening: str) -> None:
         self.mind, self.desk, self.kind, self.form = mind, desk, kind, form
         system, *rest = opening
-        self.messages: list[Message] = [{"role": "system", "content": f"{system}\n\n{form}"}]
-        self.messages += [{"role": "user", "content": text} for text in rest]
-        self.tokens = size(*(m["content"] for m in self.messages))
+        self.messages: list[Message] = [message("system", f"{system}\n\n{form}")]
+        self.messages += [message("user", text) for text in rest]
         self._repairs = 1
 
+    @property
+    def tokens(self) -> int:
+        """Size of the next request."""
+        return estimate(self.messages, LIMITS)
+
     def say(self, text: str) -> None:
-        self._add("user", text)
+        self.messages.append(message("user", text))
 
     def hear(self) -> Any:
         """The next usable answer; raises ``RoleFailed`` after one repair in vain."""
         while True:
-            text: str = self.desk.gateway.once("reply", lambda: self._respond())
-            self.desk.request(self.tokens, tokens.count(text))
-            self._add("assistant", text)
+            reply = self._reply()
+            if reply.stop_reason == UNREACHED:
+                raise RoleFailed(f"the mind cannot be reached: {reply.text}")
+            usage = reply.usage
+            if usage is None:
+                usage = Usage(self.tokens, tokens.count(reply.text.encode(errors="replace")))
+            self.messages.append(message("assistant", reply.text))
+            self.desk.request(usage.request_tokens, usage.response_tokens)
             try:
-                return parse(text, self.kind)
+                return parse(reply.text, self.kind)
             except ValueError as error:
+                cut = "" if reply.stop_reason == "stop" else f" (it was cut short: {reply.stop_reason})"
                 if not self._repairs:
-                    raise RoleFailed(f"no usable answer: {error}") from None
+                    raise RoleFailed(f"no usable answer: {error}{cut}") from None
                 self._repairs -= 1
-                self.say(f"That answer cannot be used: {error}. Answer again. {self.form}")
+                self.say(f"That answer cannot be used: {error}{cut}. Answer again. {self.form}")
 
-    def _respond(self) -> str:
+    def _reply(self) -> Reply:
+        if self.tokens > LIMITS.guard:
+            raise RoleFailed(f"the conversation exceeds {LIMITS.guard:,} tokens")
+        if self.mind.repeatable:
+            return self._respond()
+        return msgspec.convert(self.desk.gateway.once("reply", self._respond), Reply)
+
+    def _respond(self) -> Reply:
+        """What the mind says; what cannot be reached says nothing, and that is kept like any other answer."""
         try:
-            return self.mind.respond(self.messages)
-        except (OSError, TimeoutError) as error:
-            raise RoleFailed(f"no answer: {error}") from None
-
-    def _add(self, role: str, text: str) -> None:
-        self.messages.append({"role": role, "content": text})
-        self.tokens += size(text) - size()
+            reply = self.mind.respond(self.messages)
+            return asyncio.run(_waited(reply)) if isinstance(reply, Awaitable) else reply
+        except OSError as error:
+            return Reply(str(error), UNREACHED)
 
     def perform(self, actions: Sequence[Action]) -> None:
         """Make calls in order until one is refused, and show what came of them, with their call ids."""
@@ -228,7 +234,7 @@ right."""
 
 
 class MindManager:
-    def __init__(self, mind: Mind) -> None:
+    def __init__(self, mind: Mind | AsyncMind) -> None:
         self.mind = mind
 
     def decide(self, view: View, desk: Desk) -> Decision:
@@ -279,7 +285,7 @@ def shown_ledger(ledger: Ledger) -> dict[str, Any]:
 
 
 class MindExecutor:
-    def __init__(self, mind: Mind) -> None:
+    def __init__(self, mind: Mind | AsyncMind) -> None:
         self.mind = mind
 
     def execute(self, task: Task, contract: Contract, desk: Desk) -> Report:
@@ -301,7 +307,7 @@ class MindExecutor:
 
 
 class MindAuditor:
-    def __init__(self, mind: Mind) -> None:
+    def __init__(self, mind: Mind | AsyncMind) -> None:
         self.mind = mind
 
     def audit(self, task: Task, contract: Contract, report: Report, changes: Changes, desk: Desk) -> Audit:

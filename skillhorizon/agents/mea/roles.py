@@ -8,15 +8,15 @@ from typing import Any, Protocol
 
 import msgspec
 
+from skillhorizon.agents.compaction import Limits
 from skillhorizon.agents.mea.state import Audit, Contract, Decision, Ledger, Report, Spent, ids_in
 from skillhorizon.core import tokens
 from skillhorizon.core.gateway import Event, Gateway, Observation, Role
 from skillhorizon.core.serial import canonical
 from skillhorizon.core.task import Task
 
-OVERHEAD = 256
-PER_MESSAGE = 16
-"""Tokens that a request and a message take beside their text, as the single-context harness estimates them."""
+LIMITS = Limits()
+"""How the harness estimates a request."""
 
 
 class RoleFailed(Exception):
@@ -138,7 +138,7 @@ class Auditor(Protocol):
 
 def size(*texts: str | bytes) -> int:
     """Estimated tokens of a request made of these texts."""
-    return OVERHEAD + sum(tokens.count(text) + PER_MESSAGE for text in texts)
+    return LIMITS.base + sum(tokens.count(text) + LIMITS.per_message for text in texts)
 
 
 def text_of(value: Any) -> str:

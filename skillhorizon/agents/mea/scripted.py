@@ -14,7 +14,7 @@ import msgspec
 
 from skillhorizon.agents.mea.hands import Hand, Stopped
 from skillhorizon.agents.mea.rehearsal import Rehearsal, written
-from skillhorizon.agents.mea.roles import PER_MESSAGE, Changes, Desk, OutOfCalls, View, size, text_of
+from skillhorizon.agents.mea.roles import LIMITS, Changes, Desk, OutOfCalls, View, size, text_of
 from skillhorizon.agents.mea.state import (
     Audit,
     Claim,
@@ -306,7 +306,7 @@ class ScriptedExecutor:
         return event
 
     def _read(self, event: Event) -> None:
-        self.context += tokens.count(event.call) + tokens.count(event.observation) + 2 * PER_MESSAGE
+        self.context += tokens.count(event.call) + tokens.count(event.observation) + 2 * LIMITS.per_message
 
     def _need(self, at: int) -> None:
         """Something of an earlier round is used. The procedure is in the middle of a step: it is read afterwards."""
