@@ -98,9 +98,9 @@ nothing else: there is no shell, no code execution and no place to keep files.
 
 Every response is a single JSON object, with no Markdown around it.
 - To call tools: {"type":"actions","actions":[{"name":"TOOL","arguments":{…},"skill_run_id":"LABEL"}]}. A response \
-holds 1 to 32 calls that do not depend on each other. Write every argument out in full; an argument cannot refer to a result \
-that has not come yet. Calls run in order, and after the first one that is refused the rest of the response is not \
-attempted and not charged. skill_run_id is an optional label and no argument of the tool.
+holds 1 to 32 calls that do not depend on each other. Write every argument out in full; an argument cannot refer to \
+a result that has not come yet. Calls run in order, and after the first one that is refused the rest of the response \
+is not attempted and not charged. skill_run_id is an optional label and no argument of the tool.
 - To end the whole task, finished or not: {"type":"final","text":"…"}. Say truthfully what is done and what is not; if \
 something is open, say why you end all the same. A final is no progress report: to go on, call tools.
 

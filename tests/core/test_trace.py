@@ -75,7 +75,8 @@ def test_the_columns_of_runs_and_compactions_are_those_that_other_programs_read(
     assert trace.RUN_COLUMNS == (
         "run_id", "task_id", "env", "family", "configuration", "band", "agent", "seed", "R", "A", "B", "attempts",
         "tool_calls", "decisions", "end", "goals_required", "goals_met", "lgc", "success", "delivery_failed",
-        "call_tokens", "observation_tokens", "compactions", "request_tokens", "response_tokens", "cost", "state_digest", "trace_digest",
+        "call_tokens", "observation_tokens", "compactions",
+        "request_tokens", "response_tokens", "cost", "state_digest", "trace_digest",
     )  # fmt: skip
     assert trace.TABLES["compactions"].names == [
         "run_id", "decision", "mode", "retained_messages", "tokens_before", "tokens_after", "evicted_steps", "adopted",
@@ -132,6 +133,7 @@ RUN = {
     "agent": "reference", "seed": 2**40, "R": 1, "A": 1, "B": 2, "attempts": 1, "tool_calls": 1, "decisions": 1,
     "end": "submitted", "goals_required": 3, "goals_met": 1, "lgc": 1 / 3, "success": False,
     "delivery_failed": ["x", "y"], "call_tokens": 2**33, "observation_tokens": 5, "compactions": 0,
+    "request_tokens": 2**33, "response_tokens": 7, "cost": 0.5,
     "state_digest": "s", "trace_digest": "d",
 }  # fmt: skip
 
