@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skillhorizon.agents import mea
 from skillhorizon.agents.protocol import Agent
 from skillhorizon.agents.scripted import SCRIPTED
 from skillhorizon.core.errors import InputError
 
 AGENTS: dict[str, Agent] = {**SCRIPTED}
-FAMILIES: dict[str, Callable[[str], Agent]] = {}
+FAMILIES: dict[str, Callable[[str], Agent]] = {"mea": mea.family}
 
 
 def names() -> tuple[str, ...]:

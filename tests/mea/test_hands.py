@@ -7,9 +7,11 @@ import random
 import pytest
 
 from skillhorizon.agents import mea
+from skillhorizon.agents.harness import Reply
 from skillhorizon.agents.mea.hands import Rates, Simulated, Stopped
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.policy import Call, Confusion, Memory
+from tests.support import TOY, small_task
 
 RIGHT, WRONG, POLL = Call("quote", {"cents": 5}), Call("quote", {"cents": 6}), Call("list_notices", {"since": 0})
 TRIES = 4000
@@ -65,3 +67,27 @@ def test_the_same_seed_fails_in_the_same_places():
 def test_an_unknown_ablation_is_refused_with_the_known_ones():
     with pytest.raises(InputError, match="no-auditor, no-ledger, no-fresh-context"):
         mea.named("steady/no-brain", lambda name: Rates())
+
+
+def test_minds_of_an_unknown_kind_are_refused():
+    with pytest.raises(InputError, match="no minds of the kind 'oracle'"):
+        mea.named("oracle:delphi", lambda name: Rates())
+
+
+def test_a_kind_of_minds_makes_each_role_one_of_its_own(monkeypatch):
+    made: list[str] = []
+
+    class Silent:
+        repeatable = True
+
+        def respond(self, messages):
+            return Reply("")
+
+    def kind(name):
+        return lambda: made.append(name) or Silent()
+
+    monkeypatch.setitem(mea.MINDS, "silent", kind)
+    task = small_task(TOY.name)
+    outcome = mea.named("silent:night", lambda name: Rates()).act(task, task.open(), 0)
+    assert made == ["night"] * 3
+    assert outcome.end == "failed"

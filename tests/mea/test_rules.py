@@ -99,10 +99,10 @@ def test_a_write_after_the_newest_audit_keeps_the_work_open():
     ledger.propose([needed(A, A)])
     ledger.record(gateway.events, 0, 1)
     ledger.apply(passed(A), gateway.events)
-    assert ledger.open(gateway.events) == []
+    assert ledger.missing(gateway.events) == []
     gateway.call(*quote(B))
     ledger.record(gateway.events, 1, 2)
-    assert ledger.open(gateway.events) == ["call 2 has not been audited"]
+    assert ledger.missing(gateway.events) == ["call 2 has not been audited"]
 
 
 # -- rounds that fail ------------------------------------------------------------------------------------------------

@@ -22,6 +22,8 @@ OVERSIGHT = 0.05
 """That the scripted auditor takes a wrong call for the right one."""
 ABLATIONS = ("no-auditor", "no-ledger", "no-fresh-context")
 PERFECT = "perfect"
+MINDS: dict[str, Callable[[str], Callable[[], Mind | AsyncMind]]] = {}
+"""Kind of mind -> what makes those of a name: with ``model`` among them ``mea:model:<name>`` is an agent."""
 
 
 def simulated(
@@ -63,6 +65,12 @@ def minded(
 
 def named(argument: str, rates_of: Callable[[str], Rates | None]) -> Mea:
     """The agent ``mea:<argument>``; ``rates_of`` gives the failure rates of a profile, or raises ``InputError``."""
+    kind, colon, name = argument.partition(":")
+    if colon:
+        if kind not in MINDS:
+            known = ", ".join(f"mea:{k}:…" for k in MINDS) or "none"
+            raise InputError(f"no minds of the kind {kind!r} for mea:{argument}; there are {known}")
+        return minded(MINDS[kind](name))
     profile, *ablations = argument.split("/")
     if unknown := [a for a in ablations if a not in ABLATIONS]:
         raise InputError(f"unknown ablation {unknown[0]!r}; the ablations are {', '.join(ABLATIONS)}")
@@ -72,3 +80,13 @@ def named(argument: str, rates_of: Callable[[str], Rates | None]) -> Mea:
         ledger="no-ledger" not in ablations,
         fresh="no-fresh-context" not in ablations,
     )
+
+
+def family(argument: str) -> Mea:
+    """The agent ``mea:<argument>``."""
+    return named(argument, rates_of)
+
+
+def rates_of(profile: str) -> Rates:
+    """The failure rates of a simulated profile, as far as they concern one contract; ``InputError`` for no profile."""
+    raise InputError(f"unknown profile {profile!r}")

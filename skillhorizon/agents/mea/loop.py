@@ -146,7 +146,7 @@ class Work:
                 why=ended.why,
                 rounds=self.number,
                 completed=self.ledger.count("completed"),
-                open=tuple(self.ledger.open(self.gateway.events)),
+                open=tuple(self.ledger.missing(self.gateway.events)),
                 blocked=self.ledger.blocked(),
                 risks=tuple(self.ledger.risks),
                 spent=self.total,
@@ -254,7 +254,7 @@ class Work:
     def _follow(self, decision: Decision) -> Contract | None:
         """What a decision leads to; ``done`` only where the ledger says so, and else to an audit of what is open."""
         if decision.route == "done":
-            wanting = self.ledger.open(self.gateway.events)
+            wanting = self.ledger.missing(self.gateway.events)
             if not wanting:
                 raise Ended("submitted", "")
             self.notice = f"not done: {'; '.join(wanting[:20])}"

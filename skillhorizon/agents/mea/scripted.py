@@ -82,7 +82,7 @@ class ScriptedManager:
         ready = [requirement(job) for job in rehearsal.ready()[:NAMED]]
         open_ones = [r for r in ledger.requirements.values() if r.status == "pending"]
         if wanted is None:
-            if ledger.open(view.events):
+            if ledger.missing(view.events):
                 criteria = tuple(Criterion(r.id, r.statement) for r in open_ones)
                 decision = self._contract(view, "Audit what is open.", criteria, 0)
             else:

@@ -393,7 +393,7 @@ class Ledger:
     def _objects(event: Event) -> set[str]:
         return ids_in(event.call) | {ref.partition("@")[0] for ref in event.produced}
 
-    def open(self, events: Sequence[Event]) -> list[str]:
+    def missing(self, events: Sequence[Event]) -> list[str]:
         """Why the work is not done: the requirements without current audited evidence. Empty means done.
 
         A requirement that is blocked is not open: an audit found that nothing can be done about it.
