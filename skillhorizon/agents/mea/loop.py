@@ -42,6 +42,7 @@ from skillhorizon.agents.mea.state import (
     honest,
     ids_in,
     is_write,
+    ranges,
 )
 from skillhorizon.agents.protocol import End, Outcome
 from skillhorizon.core.errors import InputError
@@ -208,7 +209,8 @@ class Work:
                 executed=executed,
                 audited=len(gateway.events),
                 route=route,
-                contract=contract,
+                contract=msgspec.structs.replace(contract, evidence=(), done=()) if contract else None,
+                evidence=ranges(contract.evidence) if contract else "",
                 report=report,
                 audit=audit,
                 failures=tuple(failures),

@@ -192,7 +192,11 @@ class Spent(Data, frozen=True):
 
 
 class Round(Data, frozen=True):
-    """One round as it is kept. ``executed`` and ``audited`` are the numbers of calls when each part was over."""
+    """One round as it is kept. ``executed`` and ``audited`` are the numbers of calls when each part was over.
+
+    ``evidence`` has the contract's call ids as ranges; in the contract itself they are left out here, and so are the
+    verified calls, which follow from the audits before.
+    """
 
     number: int
     first: int
@@ -200,6 +204,7 @@ class Round(Data, frozen=True):
     audited: int
     route: Route
     contract: Contract | None
+    evidence: str
     report: Report | None
     audit: Audit | None
     failures: tuple[str, ...]
