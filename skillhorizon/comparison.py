@@ -14,10 +14,14 @@ import msgspec
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import replace
 
-from skillhorizon import agents, envs
+from skillhorizon import envs
+from skillhorizon.agents import mea
 from skillhorizon.agents.mea.loop import ROLES
 from skillhorizon.agents.mea.state import Round, Spent, Terminal
+from skillhorizon.agents.protocol import Agent, Outcome
+from skillhorizon.agents.simulated import PROFILES, Simulated
 from skillhorizon.core import bands, trace
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.gateway import Gateway
@@ -30,7 +34,7 @@ _SPENT = [f"{role}_{what}" for role in ROLES for what in ("requests", "tokens_in
 
 RUN = pa.schema(
     [
-        *((name, _TEXT) for name in ("task_id", "env", "band", "condition", "agent", "agent_profile")),
+        *((name, _TEXT) for name in ("task_id", "env", "band", "condition", "agent_profile")),
         ("seed", _COUNT),
         *((name, _COUNT) for name in ("R", "A", "B", "attempts")),
         ("end", _TEXT),
@@ -44,8 +48,7 @@ RUN = pa.schema(
 )
 ROUND = pa.schema(
     [
-        ("task_id", _TEXT),
-        ("agent", _TEXT),
+        *((name, _TEXT) for name in ("task_id", "condition", "agent_profile")),
         ("seed", _COUNT),
         *((name, _COUNT) for name in ("number", "first", "executed", "audited")),
         *((name, _TEXT) for name in ("route", "completion", "integrity")),
@@ -55,27 +58,36 @@ ROUND = pa.schema(
 )
 
 
-CONDITIONS = {
-    "single context": "simulated:{}",
-    "MEA": "mea:{}",
-    "MEA, no auditor": "mea:{}/no-auditor",
-    "MEA, no ledger": "mea:{}/no-ledger",
-    "MEA, no fresh context": "mea:{}/no-fresh-context",
+SINGLE, KEPT, PERFECT = "single context", "MEA", "MEA, perfect executor"
+ABLATED = {
+    "MEA, no auditor": {"auditor": False},
+    "MEA, no ledger": {"ledger": False},
+    "MEA, no fresh context": {"fresh": False},
 }
-"""Condition -> the agent's name, once a profile is put in."""
-FAITHFUL = {"MEA, perfect executor": "mea:perfect"}
-GRID = ("single context", "MEA")
+"""Condition -> what is taken away."""
+CONDITIONS = (SINGLE, KEPT, *ABLATED)
 
 
 class Cell(NamedTuple):
-    """One run to be made. ``rates`` are those of the profile that are set otherwise: slip, recall."""
+    """One run to be made. ``rates`` are those of the profile that are set otherwise, by name."""
 
     task: Mapping[str, Any]
     condition: str
-    agent: str
     profile: str
     seed: int = 0
     rates: Mapping[str, float] = {}
+
+    @property
+    def agent(self) -> Agent:
+        if self.condition == PERFECT:
+            return mea.simulated(None)
+        try:
+            profile = replace(PROFILES[self.profile], **self.rates)
+        except KeyError:
+            raise InputError(f"unknown profile {self.profile!r}; they are {', '.join(PROFILES)}") from None
+        if self.condition == SINGLE:
+            return Simulated(self.profile, profile)
+        return mea.simulated(profile, self.profile, **ABLATED.get(self.condition, {}))
 
 
 def run(
@@ -86,29 +98,19 @@ def run(
     Returns the runs, their rounds, and the runs of the grid of failure rates, and keeps all three below ``out``.
     """
     asked = params.mea
-    settings = [params.settings(env, profile) for env in params.environments]
-    names = settings[0].bands
-    processes = settings[0].processes
-    chosen = tasks_of(tasks, params.environments, names, asked.tasks)
-    cells = [Cell(task, condition, agent, "perfect") for task in chosen for condition, agent in FAITHFUL.items()]
-    cells += [
-        Cell(task, condition, agent.format(name), name)
-        for task in chosen
-        for name in asked.agents
-        for condition, agent in CONDITIONS.items()
-    ]
-    band = asked.grid_band if asked.grid_band in names else names[-1]
-    small = tasks_of(tasks, params.environments, [band], asked.grid_tasks)
+    settings = params.settings(params.environments[0], profile)
+    chosen = tasks_of(tasks, params.environments, settings.bands, asked.tasks)
+    cells = [Cell(task, PERFECT, "perfect") for task in chosen]
+    cells += [Cell(task, c, name) for task in chosen for name in asked.agents for c in CONDITIONS]
+    band = asked.grid_band if asked.grid_band in settings.bands else settings.bands[-1]
     grid = [
-        Cell(task, condition, CONDITIONS[condition].format(f"{name},slip={slip},recall={recall}"), name, 0, rates)
-        for task in small
-        for name in asked.agents[:1]
+        Cell(task, condition, asked.agents[0], 0, {"slip": slip, "recall": recall})
+        for task in tasks_of(tasks, params.environments, [band], asked.grid_tasks)
         for slip in asked.slips
         for recall in asked.recalls
-        for rates in [{"slip": slip, "recall": recall}]
-        for condition in GRID
+        for condition in (SINGLE, KEPT)
     ]
-    made, rounds = compare([*cells, *grid], out, processes)
+    made, rounds = compare([*cells, *grid], out, settings.processes)
     of_grid = made["slip"].notna()
     return made[~of_grid].reset_index(drop=True), rounds, made[of_grid].reset_index(drop=True)
 
@@ -157,20 +159,18 @@ def carry_out(cell: Cell) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """One run and its rounds."""
     task = rebuilt(cell.task)
     gateway = task.open()
-    outcome = agents.agent(cell.agent).act(task, gateway, cell.seed)
+    outcome = cell.agent.act(task, gateway, cell.seed)
     evaluation = task.environment.scoring.evaluate(gateway.world, task.blueprint.goal)
-    key = {"task_id": task.id, "agent": cell.agent, "seed": cell.seed}
+    key = {"task_id": task.id, "condition": cell.condition, "agent_profile": cell.profile, "seed": cell.seed}
     rounds = [msgspec.json.decode(n.body, type=Round) for n in gateway.notes if n.kind == "round"]
     ends = [msgspec.json.decode(n.body, type=Terminal) for n in gateway.notes if n.kind == "terminal"]
-    spent = ends[0].spent if ends else {"executor": one_context(gateway)}
+    spent = ends[0].spent if ends else {"executor": one_context(outcome, gateway)}
     measures = task.measures
     assert measures is not None
     row = {
         **key,
         "env": task.config.env,
         "band": task.config.band,
-        "condition": cell.condition,
-        "agent_profile": cell.profile,
         "R": measures.R,
         "A": measures.A,
         "B": gateway.budget,
@@ -186,13 +186,10 @@ def carry_out(cell: Cell) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return row, [{**key, **_round(r)} for r in rounds]
 
 
-def one_context(gateway: Gateway) -> Spent:
-    """What a run in one context used up: each decision is a request that reads all of its context."""
-    from skillhorizon.core import tokens
-
-    contexts = {e.decision: e.context_tokens or 0 for e in gateway.events}
-    out = sum(tokens.count_each([e.call for e in gateway.events]))
-    return Spent(len(contexts), sum(contexts.values()), out, gateway.used)
+def one_context(outcome: Outcome, gateway: Gateway) -> Spent:
+    """What a run in one context used up."""
+    requests, read, written = outcome.decisions, outcome.request_tokens, outcome.response_tokens
+    return Spent(requests or 0, read or 0, written or 0, gateway.used)
 
 
 def _columns(spent: Mapping[str, Spent]) -> dict[str, int]:

@@ -132,12 +132,13 @@ def test_the_sensitivity_figure_shows_both_and_the_difference():
 
 def rounds() -> pd.DataFrame:
     rows = []
-    for agent, suspects in (("mea:x", (0, 0)), ("mea:y", (0, 2, 1))):
+    for profile, suspects in (("x", (0, 0)), ("y", (0, 2, 1))):
         for number, found in enumerate(suspects, 1):
             rows.append(
                 {
                     "task_id": "t",
-                    "agent": agent,
+                    "condition": mea.MEA,
+                    "agent_profile": profile,
                     "seed": 0,
                     "number": number,
                     "first": 10 * number - 10,
@@ -155,7 +156,7 @@ def rounds() -> pd.DataFrame:
 
 def test_the_timeline_shows_every_round_and_the_growth_of_the_ledger():
     chosen = mea.most_eventful(rounds())
-    assert set(chosen["agent"]) == {"mea:y"}
+    assert set(chosen["agent_profile"]) == {"y"}
     figure = mea.timeline(chosen)
     above, below = figure.axes
     assert len(above.patches) == 2 * 3
@@ -195,17 +196,17 @@ def test_a_task_that_is_another_one_here_is_refused():
 def test_a_comparison_keeps_runs_and_rounds_and_repeats(tmp_path):
     tasks = comparison.tasks_of(TASKS, ["social"], ["64K"], 1)
     cells = [
-        comparison.Cell(tasks[0], mea.PERFECT, "mea:perfect", "perfect"),
-        comparison.Cell(tasks[0], "reference", "reference", "reference"),
+        comparison.Cell(tasks[0], comparison.PERFECT, "perfect"),
+        comparison.Cell(tasks[0], comparison.SINGLE, "steady", 0, {"slip": 0.0}),
     ]
     made, kept = comparison.compare(cells, tmp_path)
-    perfect, reference = made.iloc[0], made.iloc[1]
+    perfect, single = made.iloc[0], made.iloc[1]
     assert perfect["success"]
-    assert reference["success"]
-    assert (reference["attempts"], reference["rounds"]) == (reference["R"], 0)
-    assert (
-        perfect["attempts"] == perfect["manager_attempts"] + perfect["executor_attempts"] + perfect["auditor_attempts"]
-    )
+    assert single["rounds"] == single["auditor_attempts"] == 0
+    assert single["attempts"] == single["executor_attempts"]
+    assert single["executor_tokens_in"] > single["executor_tokens_out"] > 0
+    assert (single["slip"], pd.isna(perfect["slip"])) == (0.0, True)
+    assert perfect["attempts"] == sum(perfect[f"{role}_attempts"] for role in mea.ROLES)
     assert perfect["rounds"] == len(kept) == kept["number"].max()
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
     comparison.compare(cells, tmp_path)

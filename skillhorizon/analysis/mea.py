@@ -20,6 +20,7 @@ from skillhorizon.core.errors import InputError
 
 SINGLE, MEA, PERFECT = "single context", "MEA", "MEA, perfect executor"
 ROLES = ("manager", "executor", "auditor")
+_RUN = ["task_id", "condition", "agent_profile", "seed"]
 SIMULATED = "simulated agents, not language models"
 
 
@@ -103,11 +104,11 @@ def ends(runs: pd.DataFrame) -> pd.DataFrame:
 
 def most_eventful(rounds: pd.DataFrame) -> pd.DataFrame:
     """The rounds of the run in which audits found most suspect writes; of several, the one with the most rounds."""
-    found = rounds.groupby(["task_id", "agent", "seed"], sort=False)["suspects"].agg(["sum", "size"])
+    found = rounds.groupby(_RUN, sort=False)["suspects"].agg(["sum", "size"])
     if found.empty:
         return rounds
     chosen = found.sort_values(["sum", "size"], kind="stable").index[-1]
-    return rounds.set_index(["task_id", "agent", "seed"]).loc[[chosen]].reset_index()
+    return rounds.set_index(_RUN).loc[[chosen]].reset_index()
 
 
 def published(folder: str | Path) -> pd.DataFrame:

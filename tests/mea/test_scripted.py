@@ -56,7 +56,7 @@ class Once(Faithful):
         self.environment, self.kind = small_task(env).environment, kind
         self.made: list[object] = []
 
-    def choose(self, call, memory, context, lost=False):
+    def choose(self, call, memory, at):
         if not self.made:
             for confusion in self.environment.confusions(call, memory):
                 if confusion.kind == self.kind:
@@ -158,7 +158,7 @@ def test_an_executor_that_stops_early_costs_rounds_only():
         def __init__(self) -> None:
             self.calls = 0
 
-        def choose(self, call, memory, context, lost=False):
+        def choose(self, call, memory, at):
             self.calls += 1
             if self.calls % 20 == 0:
                 raise Stopped
@@ -173,7 +173,7 @@ def test_an_executor_that_stops_early_costs_rounds_only():
 
 def test_a_notice_that_the_executor_never_reads_is_found_by_the_auditor():
     class Deaf(Faithful):
-        def choose(self, call, memory, context, lost=False):
+        def choose(self, call, memory, at):
             return None if call.tool == "list_notices" else call
 
     outcome, gateway, evaluation = work("finance", Deaf())

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skillhorizon.agents.harness import AsyncMind, Mind
-from skillhorizon.agents.mea.hands import Faithful, Hand, Rates, Simulated
+from skillhorizon.agents.mea.hands import Faithful, Hand, Simulated
 from skillhorizon.agents.mea.loop import Limits, Mea, Roles
 from skillhorizon.agents.mea.minds import MindAuditor, MindExecutor, MindManager
 from skillhorizon.agents.mea.scripted import ScriptedAuditor, ScriptedExecutor, ScriptedManager, TrustingManager
+from skillhorizon.agents.simulated import PROFILES, Profile
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.ids import stream
 from skillhorizon.core.task import Task
@@ -27,7 +28,8 @@ MINDS: dict[str, Callable[[str], Callable[[], Mind | AsyncMind]]] = {}
 
 
 def simulated(
-    rates: Rates | None,
+    profile: Profile | None,
+    name: str = "",
     *,
     auditor: bool = True,
     ledger: bool = True,
@@ -35,15 +37,18 @@ def simulated(
     oversight: float = OVERSIGHT,
     limits: Limits | None = None,
 ) -> Mea:
-    """Scripted roles, the executor with these failure rates; without any, it makes no mistake."""
+    """Scripted roles, the executor with the failure rates of a profile; without one it makes no mistake."""
 
     def team(task: Task, seed: int) -> Roles:
         policy, confusions = task.environment.policy, task.environment.confusions
-        hand: Hand = Faithful() if rates is None else Simulated(rates, confusions, stream("hand", task.id, seed))
+        hand: Hand = Faithful()
+        if profile is not None:
+            rng = stream("hand", name, task.id, seed)
+            hand = Simulated(profile, confusions, task.environment.tools, rng)
         executor = ScriptedExecutor(policy, hand, fresh)
         if not auditor:
             return Roles(TrustingManager(), executor, None)
-        missed = 0.0 if rates is None else oversight
+        missed = 0.0 if profile is None else oversight
         return Roles(ScriptedManager(policy), executor, ScriptedAuditor(policy, seed, missed))
 
     return Mea(team, limits, ledger)
@@ -63,8 +68,8 @@ def minded(
     return Mea(team, limits)
 
 
-def named(argument: str, rates_of: Callable[[str], Rates | None]) -> Mea:
-    """The agent ``mea:<argument>``; ``rates_of`` gives the failure rates of a profile, or raises ``InputError``."""
+def family(argument: str) -> Mea:
+    """The agent ``mea:<argument>``."""
     kind, colon, name = argument.partition(":")
     if colon:
         if kind not in MINDS:
@@ -74,19 +79,12 @@ def named(argument: str, rates_of: Callable[[str], Rates | None]) -> Mea:
     profile, *ablations = argument.split("/")
     if unknown := [a for a in ablations if a not in ABLATIONS]:
         raise InputError(f"unknown ablation {unknown[0]!r}; the ablations are {', '.join(ABLATIONS)}")
+    if profile != PERFECT and profile not in PROFILES:
+        raise InputError(f"unknown profile {profile!r} for mea:{argument}; they are {', '.join([PERFECT, *PROFILES])}")
     return simulated(
-        None if profile == PERFECT else rates_of(profile),
+        PROFILES.get(profile),
+        profile,
         auditor="no-auditor" not in ablations,
         ledger="no-ledger" not in ablations,
         fresh="no-fresh-context" not in ablations,
     )
-
-
-def family(argument: str) -> Mea:
-    """The agent ``mea:<argument>``."""
-    return named(argument, rates_of)
-
-
-def rates_of(profile: str) -> Rates:
-    """The failure rates of a simulated profile, as far as they concern one contract; ``InputError`` for no profile."""
-    raise InputError(f"unknown profile {profile!r}")

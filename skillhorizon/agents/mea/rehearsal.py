@@ -61,6 +61,11 @@ class Rehearsal:
             self._advance(lambda steps: next(steps))
         return self._wanted
 
+    @property
+    def between(self) -> bool:
+        """Whether no job is under way."""
+        return self._steps is None
+
     def tell(self, answer: bytes, source: int | None = None) -> bool:
         """The answer to the call that was wanted; returns whether the job goes on or has been carried out."""
         self.answers.append(answer)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from skillhorizon.agents.mea.hands import Hand, Stopped
+from skillhorizon.agents.mea.hands import Hand, Situation, Stopped
 from skillhorizon.agents.mea.rehearsal import Rehearsal, written
 from skillhorizon.agents.mea.roles import LIMITS, Changes, Desk, OutOfCalls, View, size, text_of
 from skillhorizon.agents.mea.state import (
@@ -43,6 +43,8 @@ NAMED = 12
 """Requirements that a contract names; what follows from them is done too."""
 SHOWN = 400
 """Characters of a call in a gap."""
+SUMMARY = 1_000
+"""Tokens of the summary that takes the place of a context grown too long."""
 REST = "rest"
 """The requirement of a manager that trusts reports: that the executor says nothing is left."""
 _BETWEEN = re.compile("[:/]")
@@ -152,19 +154,28 @@ class Stuck(Exception):
 
 
 class Watched(Memory):
-    """A memory that tells when something is used that was not seen since ``begin``."""
+    """A memory that tells when something is used that was not seen since ``begin``.
 
-    def __init__(self, used: Callable[[int], None]) -> None:
+    ``used`` are the keys used since it was cleared. Nothing is told or counted while it is ``quiet``.
+    """
+
+    def __init__(self, missed: Callable[[int], None]) -> None:
         super().__init__()
-        self._used = used
-        self._fresh: set[Any] = set()
+        self._missed = missed
+        self._read_at: dict[Any, int] = {}
+        self.used: set[Any] = set()
         self.quiet = False
 
     def begin(self) -> None:
-        self._fresh.clear()
+        self._read_at.clear()
+
+    @property
+    def distance(self) -> int:
+        """Calls since the oldest observation that is in use, as it stands in this context."""
+        return self.step - min((self._read_at[key] for key in self.used if key in self._read_at), default=self.step)
 
     def keep(self, key: Any, value: Any) -> None:
-        self._fresh.add(key)
+        self._read_at[key] = self.step
         super().keep(key, value)
 
     def get(self, key: Any, default: Any = None) -> Any:
@@ -176,18 +187,21 @@ class Watched(Memory):
         return (yield from super().lookup(key, query))
 
     def _touch(self, key: Any) -> None:
-        at = None if self.quiet or key in self._fresh else self.seen_at(key)
+        if self.quiet:
+            return
+        self.used.add(key)
+        at = None if key in self._read_at else self.seen_at(key)
         if at:
-            self._fresh.add(key)
-            self._used(at)
+            self._read_at[key] = self.step
+            self._missed(at)
 
 
 class ScriptedExecutor:
     """Carries the procedure on from where the contract says that it stands.
 
-    Its context begins with the contract. What the contract names as evidence can be read there again, at the price of
-    its tokens; what it does not name is asked for again, at the price of a call. With ``fresh`` off the context goes on
-    from round to round.
+    Its context begins with the contract. What the contract names as evidence it has before it, at the price of its
+    tokens; what it does not name has to be recalled and asked for again, at the price of a call. With ``fresh`` off the
+    context goes on from round to round, and is cut like any other when it has grown too long.
     """
 
     def __init__(self, policy: Callable[[], Policy], hand: Hand, fresh: bool = True) -> None:
@@ -195,6 +209,8 @@ class ScriptedExecutor:
         self.hand = hand
         self.fresh = fresh
         self.context = 0
+        self._base = 0
+        self._attempts = self._completed_at = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -214,9 +230,11 @@ class ScriptedExecutor:
         self._synchronise(contract, desk.events)
         memory, rehearsal = self._memory, self._rehearsal
         memory.quiet = False
+        self._base = size(text_of(task.brief), text_of(_shown(contract)))
         if self.fresh or not self.context:
             memory.begin()
-            self.context = size(text_of(task.brief), text_of(_shown(contract)))
+            self.context = self._base
+            self._attempts = self._completed_at = 0
         finished, told, issues = len(rehearsal.finished), len(rehearsal.sources), []
         end: str = "out_of_calls"
         claimed: list[str] = []
@@ -251,23 +269,29 @@ class ScriptedExecutor:
         for call in contract.unverified:
             made.setdefault(desk.events[call - 1].call, []).append(call)
         doubtful = {desk.events[call - 1].call: call for call in contract.doubtful}
-        in_batch = 0
+        in_batch = refusals = 0
+        again: Call | None = None
         while True:
+            if rehearsal.between:
+                self._memory.used.clear()
             self._memory.quiet = False
             wanted = rehearsal.wanted()
             self._memory.quiet = True
             self._read_again()
             if wanted is None:
                 return
-            consequential = desk.gateway.tools[wanted.tool].kind == "business"
-            chosen = self.hand.choose(wanted, self._memory, self.context, self._lost and consequential)
-            self._lost = self._lost and not consequential
+            if not in_batch:
+                extra = self.hand.respond(self._situation())
+                self._request()
+                in_batch = self.hand.batch
+                if extra is not None:
+                    self._call(extra)
+            chosen = again or self.hand.choose(wanted, self._memory, self._situation())
             if chosen is None:
                 rehearsal.tell(canonical({"ok": True, "result": {"items": [], "next_cursor": None}}))
                 continue
-            if not in_batch:
-                in_batch = self.hand.batch()
-                desk.request(self.context, 0)
+            if chosen != wanted:
+                self._lost = False
             in_batch -= 1
             before = made.get(written(chosen))
             once = before.pop(0) if before else None
@@ -280,16 +304,40 @@ class ScriptedExecutor:
                 if once is not None and not event.ok:
                     event = desk.events[once - 1]
                 if chosen != wanted and not event.ok:
-                    in_batch = 0
-                    continue  # a mistake that is refused shows itself; the call is thought over again
+                    # a mistake that is refused shows itself: the call is thought over again, or simply repeated
+                    in_batch, refusals = 0, refusals + 1
+                    again = chosen if self.hand.again(chosen, refusals) else wanted
+                    continue
+            again, refusals = None, 0
             if not event.ok:
                 in_batch = 0
                 if wrong is not None and event.tool == desk.events[wrong - 1].tool:
                     event = desk.events[wrong - 1]  # it cannot be put right: what was done stands
-            wrong = None if event.kind == "business" else wrong
+            if event.kind == "business":
+                wrong, in_batch = None, 0
             self._memory.quiet = False
+            finished = len(rehearsal.finished)
             if not rehearsal.tell(event.observation, event.step):
                 raise Stuck
+            if len(rehearsal.finished) > finished:
+                self._completed_at = self._attempts
+
+    def _situation(self) -> Situation:
+        return Situation(
+            full=self.context / LIMITS.trigger,
+            distance=self._memory.distance,
+            attempts=self._attempts,
+            stalled=self._attempts - self._completed_at,
+            lost=self._lost,
+        )
+
+    def _request(self) -> None:
+        """One request reads the whole context; where that has grown too long, a summary of it takes its place."""
+        if self.context >= LIMITS.trigger:
+            self._desk.request(self.context, SUMMARY)
+            self.context = self._base + SUMMARY
+            self._memory.begin()
+        self._desk.request(self.context, 0)
 
     def _call(self, call: Call) -> Event:
         desk = self._desk
@@ -301,6 +349,7 @@ class ScriptedExecutor:
             context_tokens=self.context,
         )
         event = desk.events[-1]
+        self._attempts += 1
         self._read(event)
         desk.spent += msgspec.structs.replace(type(desk.spent)(), tokens_out=tokens.count(event.call))
         return event
@@ -313,7 +362,7 @@ class ScriptedExecutor:
         source = self._rehearsal.sources[at - 1]
         if source is None:
             return
-        if self.hand.recalls():
+        if source in self._evidence or self.hand.recalls():
             self._needed.append(source)
         else:
             self._lost = True
