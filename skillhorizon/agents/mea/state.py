@@ -147,7 +147,8 @@ class Audit(Data, frozen=True):
 
     ``verified`` are the calls found right, in the order in which they count; those among them that are ``standing``
     are not the right ones, and stay because they cannot be put right. ``unverified`` and ``doubtful`` are calls that
-    may yet count, as in a contract; ``suspects`` are the writes among all that do not. ``found`` are requirements that
+    may yet count, as in a contract; ``suspects`` are the writes among all that do not. ``retracted`` were verified
+    before, and count no more, because what they made was overwritten or because they rest on such a call. ``found`` are requirements that
     came to light.
     """
 
@@ -160,6 +161,7 @@ class Audit(Data, frozen=True):
     suspects: tuple[CallId, ...] = ()
     verified: tuple[CallId, ...] = ()
     standing: tuple[CallId, ...] = ()
+    retracted: tuple[CallId, ...] = ()
     unverified: tuple[CallId, ...] = ()
     doubtful: tuple[CallId, ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -260,7 +262,7 @@ def check_report(report: Report, allowed: Collection[int]) -> None:
 def check_audit(audit: Audit, contract: Contract, allowed: Collection[int]) -> None:
     """Refuse foreign evidence, verdicts on what the contract does not ask for, and verdicts that contradict."""
     named = [*(c for f in audit.findings for c in f.evidence), *(c for f in audit.facts for c in f.evidence)]
-    listed = (audit.verified, audit.standing, audit.suspects, audit.unverified, audit.doubtful)
+    listed = (audit.verified, audit.standing, audit.suspects, audit.retracted, audit.unverified, audit.doubtful)
     check_evidence((*named, *(call for calls in listed for call in calls)), allowed, "auditor")
     asked = {criterion.requirement for criterion in contract.criteria} | {r.id for r in audit.found}
     if foreign := [f.requirement for f in audit.findings if f.requirement not in asked]:
@@ -344,8 +346,10 @@ class Ledger:
                 self.unverified[event.step] = None
 
     def apply(self, audit: Audit, events: Sequence[Event]) -> int:
-        """Take an audit in; returns how many calls it newly verified. ``events`` are all calls up to it."""
+        """Take an audit in; returns how many more calls are verified than before. ``events`` are all up to it."""
+        before = len(self.verified)
         at = len(events)
+        self._retract(set(audit.retracted))
         fresh = [call for call in audit.verified if call not in self.settled]
         if not self.keep:
             self.lookups, self.facts = [], []
@@ -376,7 +380,20 @@ class Ledger:
         if audit.integrity != "clean":
             self.risks.append(f"{audit.integrity}: calls {', '.join(map(str, audit.suspects)) or 'unknown'}")
         self._renew(events)
-        return len(fresh)
+        return len(self.verified) - before
+
+    def _retract(self, calls: set[int]) -> None:
+        """Calls that count no more; what was completed by them is open again."""
+        if not calls:
+            return
+        self.verified = [call for call in self.verified if call not in calls]
+        self.lookups = [call for call in self.lookups if call not in calls]
+        for call in sorted(calls):
+            self.settled.pop(call, None)
+            self.unverified[call] = None
+        for requirement in self.requirements.values():
+            if requirement.status == "completed" and calls & set(requirement.evidence):
+                self.requirements[requirement.id] = msgspec.structs.replace(requirement, status="pending")
 
     def _renew(self, events: Sequence[Event]) -> None:
         """Completed requirements whose objects were written to, and where nobody found that write right, are open."""
