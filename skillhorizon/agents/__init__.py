@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 from skillhorizon.agents.protocol import Agent
 from skillhorizon.agents.scripted import SCRIPTED
+from skillhorizon.agents.simulated import SIMULATED, faithful
 from skillhorizon.core.errors import InputError
 
-AGENTS: dict[str, Agent] = {**SCRIPTED}
-FAMILIES: dict[str, Callable[[str], Agent]] = {}
+AGENTS: dict[str, Agent] = {**SCRIPTED, **SIMULATED}
+FAMILIES: dict[str, Callable[[str], Agent]] = {"harnessed": faithful}
 
 
 def names() -> tuple[str, ...]:
