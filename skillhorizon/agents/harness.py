@@ -168,6 +168,8 @@ class Conversation:
         self.confirming = False
         self.idle = 0
         self.context = 0
+        """estimated tokens of the newest request"""
+        self._size = compaction.estimate(self.messages, rules.compaction)
         self.compactions: list[Compaction] = []
         self.request_tokens = self.response_tokens = 0
         self.cost: float | None = None
@@ -181,7 +183,7 @@ class Conversation:
                 return self._outcome("failed", f"the conversation exceeds {limits.guard:,} tokens and cannot be cut")
             reply = yield from self._ask("respond", self.messages)
             self.decision += 1
-            self.messages.append(message("assistant", reply.text))
+            self._add(message("assistant", reply.text))
             response = actions.parse(reply.text)
             if isinstance(response, Final):
                 if self.confirming:
@@ -239,10 +241,14 @@ class Conversation:
         if error is not None:
             rest["error"] = error
         parts.append(b"]," + canonical(rest)[1:])
-        self.messages.append(message("user", *parts, steps=tuple(e.step for e in events)))
+        self._add(message("user", *parts, steps=tuple(e.step for e in events)))
 
     def _tell(self, content: dict[str, Any]) -> None:
-        self.messages.append(message("user", canonical(content)))
+        self._add(message("user", canonical(content)))
+
+    def _add(self, new: Message) -> None:
+        self.messages.append(new)
+        self._size += new.tokens + self.rules.compaction.per_message
 
     # -- requests --------------------------------------------------------------------------------------------------
 
@@ -258,7 +264,8 @@ class Conversation:
         usage = reply.usage
         if usage is None:
             said = tokens.count(reply.text.encode(errors="replace"))
-            usage = Usage(compaction.estimate(messages, self.rules.compaction), said)
+            size = self.context if kind == "respond" else compaction.estimate(messages, self.rules.compaction)
+            usage = Usage(size, said)
         self.request_tokens += usage.request_tokens
         self.response_tokens += usage.response_tokens
         if usage.cost is not None:
@@ -268,7 +275,7 @@ class Conversation:
     def _make_room(self) -> Generator[Request, Reply, None]:
         """Replace the history where it has reached the trigger; a summary that is refused leaves it as it was."""
         limits = self.rules.compaction
-        self.context = compaction.estimate(self.messages, limits)
+        self.context = self._size  # kept along, for a sum over all messages at each request would grow as the square
         while self.context >= limits.trigger:
             instruction = message("user", SUMMARISE)
             replacement = compaction.plan(self.messages, self.instructions, instruction, limits)
@@ -292,7 +299,7 @@ class Conversation:
             )
             if not adopted:
                 return
-            self.messages, self.context = changed, after
+            self.messages, self.context, self._size = changed, after, after
 
     def _outcome(self, end: End, why: str | None = None) -> Outcome:
         return Outcome(

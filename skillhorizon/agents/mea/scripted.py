@@ -38,6 +38,7 @@ from skillhorizon.core.ids import stream
 from skillhorizon.core.policy import Call, Memory, Policy
 from skillhorizon.core.serial import canonical
 from skillhorizon.core.task import Task
+from skillhorizon.core.world import CURRENT
 
 NAMED = 12
 """Requirements that a contract names; what follows from them is done too."""
@@ -66,15 +67,25 @@ class ScriptedManager:
     """Contracts the next stretch of the procedure, until nothing is left of it."""
 
     def __init__(self, policy: Callable[[], Policy]) -> None:
-        self._rehearsal = Rehearsal(policy())
-        self._taken = 0
-        self._waiting: list[int] = []
+        self._policy = policy
         self._given_up: list[GivenUp] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self._rehearsal = Rehearsal(self._policy())
+        for given_up in self._given_up:
+            self._rehearsal.give_up(given_up.requirement)
+        self._taken: list[int] = []
+        """calls that it has been told"""
+        self._waiting: list[int] = []
 
     def decide(self, view: View, desk: Desk) -> Decision:
-        ledger, rehearsal = view.ledger, self._rehearsal
-        new = ledger.verified[self._taken :]
-        self._taken = len(ledger.verified)
+        ledger = view.ledger
+        if ledger.verified[: len(self._taken)] != self._taken:
+            self._begin()  # something counts no more
+        rehearsal = self._rehearsal
+        new = ledger.verified[len(self._taken) :]
+        self._taken = list(ledger.verified)
         self._waiting = rehearsal.follow([*self._waiting, *new], ledger.standing, view.events)
         wanted = rehearsal.wanted()
         if view.strategy and wanted is not None:
@@ -222,7 +233,6 @@ class ScriptedExecutor:
         policy.memory = self._memory
         self._memory.quiet = True
         self._rehearsal = Rehearsal(policy)
-        self._checked = 0
 
     def execute(self, task: Task, contract: Contract, desk: Desk) -> Report:
         self._desk, self._contract = desk, contract
@@ -299,8 +309,9 @@ class ScriptedExecutor:
                 event = desk.events[once - 1]
                 self._read(event)
             else:
-                event = self._call(chosen)
-                once = once or doubtful.get(event.call)
+                once = once or doubtful.get(written(chosen))
+                stands = once is not None and desk.gateway.tools[chosen.tool].kind == "business" and self._stands(once)
+                event = desk.events[once - 1] if once is not None and stands else self._call(chosen)
                 if once is not None and not event.ok:
                     event = desk.events[once - 1]
                 if chosen != wanted and not event.ok:
@@ -321,6 +332,14 @@ class ScriptedExecutor:
                 raise Stuck
             if len(rehearsal.finished) > finished:
                 self._completed_at = self._attempts
+
+    def _stands(self, call: int) -> bool:
+        """Look up what came of an earlier write: whether what it made is current."""
+        made = self._desk.events[call - 1].produced
+        if not made:
+            return False
+        event = self._call(Call("get_artifact", {"ref": made[-1]}))
+        return event.ok and bool(msgspec.json.decode(event.observation)["result"]["status"] == CURRENT)
 
     def _situation(self) -> Situation:
         return Situation(
@@ -385,16 +404,12 @@ class ScriptedExecutor:
             for given_up in contract.given_up:
                 self._rehearsal.give_up(given_up.requirement)
             return
-        told, done = self._rehearsal.answers, contract.done
-        same = len(told) == len(done) and self._rehearsal.barred == {g.requirement for g in contract.given_up}
-        while same and self._checked < len(done):
-            same = told[self._checked] == events[done[self._checked] - 1].observation
-            self._checked += same
-        if same:
+        told = self._rehearsal.answers
+        same = self._rehearsal.barred == {g.requirement for g in contract.given_up}
+        if same and told == [events[call - 1].observation for call in contract.done]:
             return
         self._begin()
         follow(self._rehearsal, contract, events)
-        self._checked = len(self._rehearsal.answers)
 
 
 def follow(rehearsal: Rehearsal, contract: Contract, events: Sequence[Event]) -> None:
@@ -429,6 +444,7 @@ class ScriptedAuditor:
     def __init__(
         self, policy: Callable[[], Policy], seed: int = 0, oversight: float = 0.0, spot_checks: int = 1
     ) -> None:
+        self._policy = policy
         self._rehearsal = Rehearsal(policy())
         self._seed = seed
         self.oversight = oversight
@@ -437,8 +453,9 @@ class ScriptedAuditor:
         self._job_calls: dict[str, list[int]] = {}
         self._gap: Gap | None = None
         self._context = 0
-        self._newest: dict[str, str] = {}
         self._given_up = 0
+        self._left: dict[int, int] = {}
+        """accepted call that nothing asked for -> audits in which it was left"""
 
     def audit(self, task: Task, contract: Contract, report: Report, changes: Changes, desk: Desk) -> Audit:
         rehearsal = self._rehearsal
@@ -448,13 +465,18 @@ class ScriptedAuditor:
         self._context = size(text_of(_shown(contract)), text_of(report.issues))
         desk.request(self._context, 0)
         verified, standing, left = self._rehearse(contract, report, desk)
+        retracted = self._overwritten(left, contract, desk.events)
+        if retracted:
+            left = [*left, *retracted]
+            verified, standing = ([c for c in calls if c not in retracted] for calls in (verified, standing))
+        rehearsal = self._rehearsal
         wanted = rehearsal.wanted()
         self._gap = None if wanted is None else self._missing(wanted, left, desk.events, len(rehearsal.answers))
         done = rehearsal.finished[self._finished :]
         self._finished = len(rehearsal.finished)
         findings, found = self._findings(contract, done, desk)
         facts = self._look(done, desk)
-        suspects = tuple(call for call in left if is_write(desk.events[call - 1]))
+        suspects = tuple(call for call in left if is_write(desk.events[call - 1]) and call not in retracted)
         doubtful = self._doubtful(left, desk.events)
         pending = any(f.status == "pending" for f in findings)
         blocked = [f.text for f in findings if f.status == "blocked"]
@@ -468,6 +490,7 @@ class ScriptedAuditor:
             suspects=suspects,
             verified=tuple(verified),
             standing=tuple(standing),
+            retracted=tuple(call for call in retracted if call in contract.done),
             unverified=tuple(call for call in left if call not in doubtful),
             doubtful=tuple(call for call in left if call in doubtful),
             facts=facts,
@@ -509,8 +532,8 @@ class ScriptedAuditor:
                     break
                 call = len(events)
             else:
-                other = next((c for c in writes if c not in old and self._passes(events[c - 1], wanted)), None)
-                if other is None:
+                other = next((c for c in writes if c not in old and events[c - 1].tool == wanted.tool), None)
+                if other is None or not self._passes(events[other - 1], wanted):
                     break
                 queue.remove(other)
                 call = other
@@ -523,9 +546,36 @@ class ScriptedAuditor:
             rehearsal.tell(event.observation, call)
         return verified, standing, [call for call in queue if events[call - 1].ok]
 
+    def _overwritten(self, left: list[int], contract: Contract, events: Sequence[Event]) -> list[int]:
+        """Verified calls that count no more: a write that nothing asks for has overwritten what one of them made. The
+        rehearsal begins anew and ends before that one; it and those after it may count again once it is put right.
+
+        A write that was left in one audit only may still be asked for, and one in the place of the wanted call is about
+        to be overwritten itself.
+        """
+        self._left = {call: self._left.get(call, 0) + 1 for call in left if is_write(events[call - 1])}
+        stray = {call for call, times in self._left.items() if times > 1}
+        stray.discard((self._gap.wrong if self._gap else None) or 0)
+        counted = [call for call in self._rehearsal.sources if call]
+        newest: dict[str, int] = {}
+        for call in sorted({*stray, *counted}):
+            newest.update({ref.partition("@")[0]: call for ref in events[call - 1].produced})
+        lost = {identity for identity, call in newest.items() if call in stray}
+        place = next(
+            (n for n, call in enumerate(counted) if lost & {r.partition("@")[0] for r in events[call - 1].produced}), None
+        )
+        if place is None:
+            return []
+        standing = {call for call in counted if call in contract.standing}
+        self._rehearsal = Rehearsal(self._policy())
+        kept = msgspec.structs.replace(contract, done=tuple(counted[:place]), standing=tuple(standing))
+        follow(self._rehearsal, kept, events)
+        self._finished = len(self._rehearsal.finished)
+        return counted[place:]
+
     def _passes(self, event: Event, wanted: Call) -> bool:
         """Whether this wrong call is overlooked: a property of the two calls, so every look at them agrees."""
-        if event.tool != wanted.tool or not self.oversight:
+        if not self.oversight or not _akin(event, wanted):
             return False
         return stream("oversight", self._seed, event.call.decode(), event.step).random() < self.oversight
 
@@ -543,7 +593,8 @@ class ScriptedAuditor:
         if self._gap is None or self._gap.wrong is None:
             return set()
         first = events[self._gap.wrong - 1]
-        tainted = {ref.partition("@")[0] for ref in first.produced} | ids_in(first.call)
+        tainted = {ref.partition("@")[0] for ref in first.produced}
+        tainted = tainted or ids_in(canonical(first.goal)) or ids_in(first.call)
         doubtful = {first.step}
         for call in sorted(left):
             event = events[call - 1]
