@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from skillhorizon.agents.actions import MOST_CALLS, MOST_COMMENTARY, Action
 from skillhorizon.agents.compaction import Message, estimate, message
-from skillhorizon.agents.harness import AsyncMind, Mind, Reply, Usage
+from skillhorizon.agents.harness import AsyncMind, Mind, Reply, Usage, tool_schemas
 from skillhorizon.agents.mea.roles import LIMITS, Changes, Desk, RoleFailed, View, text_of
 from skillhorizon.agents.mea.state import (
     Audit,
@@ -339,8 +339,8 @@ class MindAuditor:
 
 
 def tool_list(desk: Desk, reading: bool) -> str:
-    tools = (t for t in desk.gateway.tools.values() if t.read_only or not reading)
-    return text_of([{"name": t.name, "description": t.description, "arguments": t.schema} for t in tools])
+    """The tools that a role may use, as the harness shows them."""
+    return tool_schemas({t.name: t for t in desk.gateway.tools.values() if t.read_only or not reading}).decode()
 
 
 def shown_calls(events: Sequence[Event], calls: Iterable[int], most: int = EVIDENCE_TOKENS) -> list[dict[str, Any]]:

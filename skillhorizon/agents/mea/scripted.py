@@ -13,6 +13,15 @@ from typing import Any
 import msgspec
 
 from skillhorizon.agents.mea.hands import Hand, Situation, Stopped
+from skillhorizon.agents.mea.minds import (
+    AUDITOR,
+    AUDITOR_FORM,
+    EXECUTOR,
+    EXECUTOR_FORM,
+    MANAGER,
+    MANAGER_FORM,
+    tool_list,
+)
 from skillhorizon.agents.mea.rehearsal import Rehearsal, written
 from skillhorizon.agents.mea.roles import LIMITS, Changes, Desk, OutOfCalls, View, size, text_of
 from skillhorizon.agents.mea.state import (
@@ -27,6 +36,7 @@ from skillhorizon.agents.mea.state import (
     GivenUp,
     Report,
     Requirement,
+    clip,
     ids_in,
     is_write,
     ranges,
@@ -44,6 +54,8 @@ NAMED = 12
 """Requirements that a contract names; what follows from them is done too."""
 SHOWN = 400
 """Characters of a call in a gap."""
+SHOWN_AUDIT = 12_000
+"""Characters of the newest audit that a manager reads."""
 SUMMARY = 1_000
 """Tokens of the summary that takes the place of a context grown too long."""
 REST = "rest"
@@ -105,7 +117,9 @@ class ScriptedManager:
             decision = self._contract(view, f"Carry on at {rehearsal.job}.", criteria, view.calls or 1)
             decision = msgspec.structs.replace(decision, requirements=tuple(ready))
         known = _summary(ledger.requirements.values(), ledger.risks)
-        desk.request(size(text_of(view.task.brief), known, text_of(view.audit)), tokens.count(text_of(decision)))
+        said = tokens.count(text_of(_shown(decision.contract)) if decision.contract else decision.route)
+        audit = clip(view.audit, SHOWN_AUDIT) if view.audit else ""
+        desk.request(size(MANAGER, MANAGER_FORM, text_of(view.task.brief), known, audit), said)
         return decision
 
     def _contract(self, view: View, goal: str, criteria: tuple[Criterion, ...], calls: int) -> Decision:
@@ -145,7 +159,8 @@ class TrustingManager:
             )
             decision = Decision("execute", contract=contract, requirements=(Requirement(REST, "All of it.", _OWN),))
         known = _summary(ledger.requirements.values(), ledger.risks)
-        desk.request(size(text_of(view.task.brief), known), tokens.count(text_of(decision)))
+        said = tokens.count(text_of(_shown(decision.contract)) if decision.contract else decision.route)
+        desk.request(size(MANAGER, MANAGER_FORM, text_of(view.task.brief), known), said)
         return decision
 
 
@@ -221,6 +236,7 @@ class ScriptedExecutor:
         self.fresh = fresh
         self.context = 0
         self._base = 0
+        self._tools = ""
         self._attempts = self._completed_at = 0
         self._begin()
 
@@ -240,7 +256,8 @@ class ScriptedExecutor:
         self._synchronise(contract, desk.events)
         memory, rehearsal = self._memory, self._rehearsal
         memory.quiet = False
-        self._base = size(text_of(task.brief), text_of(_shown(contract)))
+        self._tools = self._tools or tool_list(desk, reading=False)
+        self._base = size(EXECUTOR, EXECUTOR_FORM, self._tools, text_of(_shown(contract)))
         if self.fresh or not self.context:
             memory.begin()
             self.context = self._base
@@ -423,11 +440,12 @@ def follow(rehearsal: Rehearsal, contract: Contract, events: Sequence[Event]) ->
     rehearsal.follow(waiting, standing, events)
 
 
-def _shown(contract: Contract) -> dict[str, Any]:
-    """A contract as it is read: call ids as ranges."""
-    shown: dict[str, Any] = msgspec.to_builtins(contract)
-    for name in ("evidence", "done", "standing", "unverified", "doubtful"):
-        shown[name] = ranges(shown[name])
+def _shown(data: Contract | Report) -> dict[str, Any]:
+    """A contract or a report as it is read: call ids as ranges."""
+    shown: dict[str, Any] = msgspec.to_builtins(data)
+    for name in ("evidence", "done", "standing", "unverified", "doubtful", "used", "calls"):
+        if isinstance(shown.get(name), list | tuple):
+            shown[name] = ranges(shown[name])
     return shown
 
 
@@ -453,6 +471,7 @@ class ScriptedAuditor:
         self._job_calls: dict[str, list[int]] = {}
         self._gap: Gap | None = None
         self._context = 0
+        self._tools = ""
         self._given_up = 0
         self._left: dict[int, int] = {}
         """accepted call that nothing asked for -> audits in which it was left"""
@@ -462,7 +481,8 @@ class ScriptedAuditor:
         for given_up in contract.given_up[self._given_up :]:
             rehearsal.give_up(given_up.requirement)
         self._given_up = len(contract.given_up)
-        self._context = size(text_of(_shown(contract)), text_of(report.issues))
+        self._tools = self._tools or tool_list(desk, reading=True)
+        self._context = size(AUDITOR, AUDITOR_FORM, self._tools, text_of(_shown(contract)), text_of(_shown(report)))
         desk.request(self._context, 0)
         verified, standing, left = self._rehearse(contract, report, desk)
         retracted = self._overwritten(left, contract, desk.events)
@@ -562,7 +582,8 @@ class ScriptedAuditor:
             newest.update({ref.partition("@")[0]: call for ref in events[call - 1].produced})
         lost = {identity for identity, call in newest.items() if call in stray}
         place = next(
-            (n for n, call in enumerate(counted) if lost & {r.partition("@")[0] for r in events[call - 1].produced}), None
+            (n for n, call in enumerate(counted) if lost & {r.partition("@")[0] for r in events[call - 1].produced}),
+            None,
         )
         if place is None:
             return []
