@@ -59,13 +59,8 @@ ROUND = pa.schema(
 
 
 SINGLE, KEPT, PERFECT = "single context", "MEA", "MEA, perfect executor"
-ABLATED = {
-    "MEA, no auditor": {"auditor": False},
-    "MEA, no ledger": {"ledger": False},
-    "MEA, no fresh context": {"fresh": False},
-}
-"""Condition -> what is taken away."""
-CONDITIONS = (SINGLE, KEPT, *ABLATED)
+NO_AUDITOR, NO_LEDGER, NO_FRESH = "MEA, no auditor", "MEA, no ledger", "MEA, no fresh context"
+CONDITIONS = (SINGLE, KEPT, NO_AUDITOR, NO_LEDGER, NO_FRESH)
 
 
 class Cell(NamedTuple):
@@ -87,7 +82,13 @@ class Cell(NamedTuple):
             raise InputError(f"unknown profile {self.profile!r}; they are {', '.join(PROFILES)}") from None
         if self.condition == SINGLE:
             return Simulated(self.profile, profile)
-        return mea.simulated(profile, self.profile, **ABLATED.get(self.condition, {}))
+        return mea.simulated(
+            profile,
+            self.profile,
+            auditor=self.condition != NO_AUDITOR,
+            ledger=self.condition != NO_LEDGER,
+            fresh=self.condition != NO_FRESH,
+        )
 
 
 def run(

@@ -119,7 +119,7 @@ def test_the_same_seed_fails_in_the_same_places():
 def test_unknown_profiles_ablations_and_minds_are_refused_with_the_known_ones():
     with pytest.raises(InputError, match="no-auditor, no-ledger, no-fresh-context"):
         mea.family("steady/no-brain")
-    with pytest.raises(InputError, match="perfect, .*steady"):
+    with pytest.raises(InputError, match=r"perfect, .*steady"):
         mea.family("brilliant")
     with pytest.raises(InputError, match="no minds of the kind 'oracle'"):
         mea.family("oracle:delphi")

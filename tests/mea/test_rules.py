@@ -234,6 +234,21 @@ def test_a_requirement_may_trace_to_what_verified_calls_showed():
     assert ledger.requirements["r"].status == "pending"
 
 
+def test_a_verified_call_that_is_taken_back_opens_what_rested_on_it():
+    ledger = Ledger(canonical(TASK.brief))
+    gateway = TASK.open()
+    gateway.call(*quote(A))
+    gateway.call(*quote(B))
+    ledger.propose([needed(A, A), needed(B, B)])
+    ledger.record(gateway.events, 0, 2)
+    ledger.apply(passed(A, evidence=(1,)), gateway.events)
+    ledger.apply(passed(B, evidence=(2,)), gateway.events)
+    assert (ledger.verified, list(ledger.unverified), ledger.missing(gateway.events)) == ([1, 2], [], [])
+    newly = ledger.apply(Audit("incomplete", "suspect", retracted=(1,)), gateway.events)
+    assert newly == -1
+    assert (ledger.verified, list(ledger.unverified), ledger.missing(gateway.events)) == ([2], [1], [A])
+
+
 def test_only_audits_move_a_status():
     ledger = Ledger(canonical(TASK.brief))
     ledger.propose([msgspec.structs.replace(needed("a"), status="completed", evidence=(1,))])

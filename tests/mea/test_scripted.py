@@ -23,7 +23,7 @@ from skillhorizon.agents.mea.scripted import (
     Watched,
 )
 from skillhorizon.agents.mea.state import Contract, Criterion, Report
-from skillhorizon.core.policy import ask
+from skillhorizon.core.policy import Call, ask
 from tests.mea.support import rounds, terminal
 from tests.support import ENVIRONMENTS, TOY, WITH_TOY, small_task
 
@@ -146,6 +146,33 @@ def test_what_cannot_be_put_right_is_reported_and_the_rest_is_done():
     assert outcome.end == "submitted"
     assert end.blocked
     assert not evaluation.success
+
+
+def test_what_a_stray_write_has_overwritten_is_made_again():
+    """Beside its work the executor makes one quote anew, with a wrong amount, over one that was verified before."""
+
+    class Meddling(Faithful):
+        def __init__(self) -> None:
+            self.quotes: list[Call] = []
+            self.after = 0
+
+        def respond(self, at):
+            self.after += len(self.quotes) == 3
+            if self.after != 1:
+                return None
+            first = self.quotes[0]
+            return Call(first.tool, {**first.arguments, "cents": first.arguments["cents"] + 1})
+
+        def choose(self, call, memory, at):
+            if call.tool == "quote_parcel" and len(self.quotes) < 3:
+                self.quotes.append(call)
+            return call
+
+    limits = Limits(contract_calls=8)
+    outcome, gateway, evaluation = work(TOY.name, Meddling(), limits=limits)
+    assert (outcome.end, evaluation.success) == ("submitted", True)
+    assert any(r.audit and r.audit.retracted for r in rounds(gateway))
+    assert not work(TOY.name, Meddling(), audited=False)[2].success
 
 
 def test_an_overlooked_mistake_stays():

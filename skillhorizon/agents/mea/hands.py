@@ -1,8 +1,8 @@
 """How an executor carries out what the procedure wants: faithfully, or with the weaknesses of a simulated agent.
 
-The rates are those of ``agents.simulated.Profile``, in the same words. What differs is where they bite. A contract begins
-in an empty context and has its evidence before it, so nothing that was verified depends on being recalled; what was read
-in this context fades as it does in one long conversation.
+The rates are those of ``agents.simulated.Profile``, in the same words. What differs is where they bite. A contract
+begins in an empty context and has its evidence before it, so nothing that was verified depends on being recalled; what
+was read in this context fades as it does in one long conversation.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Stopped(Exception):
 class Situation(NamedTuple):
     """Where an executor stands when it makes a call.
 
-    ``full`` is how full its context is, from 0 to 1 at the size that a compaction is triggered by; ``distance`` the calls
-    since the oldest observation that the work rests on; ``attempts`` those made in this context, and ``stalled`` those
-    since a piece of work was completed. ``lost`` says that the call rests on something that was not read again.
+    ``full`` is how full its context is, from 0 to 1 at the size that a compaction is triggered by; ``distance`` the
+    calls since the oldest observation that the work rests on; ``attempts`` those made in this context, and ``stalled``
+    those since a piece of work was completed. ``lost`` says that the call rests on something that was not read again.
     """
 
     full: float = 0.0

@@ -148,8 +148,8 @@ class Audit(Data, frozen=True):
     ``verified`` are the calls found right, in the order in which they count; those among them that are ``standing``
     are not the right ones, and stay because they cannot be put right. ``unverified`` and ``doubtful`` are calls that
     may yet count, as in a contract; ``suspects`` are the writes among all that do not. ``retracted`` were verified
-    before, and count no more, because what they made was overwritten or because they rest on such a call. ``found`` are requirements that
-    came to light.
+    before, and count no more, because what they made was overwritten or because they come after such a call. ``found``
+    are requirements that came to light.
     """
 
     completion: Completion
