@@ -338,9 +338,10 @@ async def converse_async(conversation: Conversation, mind: AsyncMind) -> Outcome
 
 
 class Harnessed(Agent, Protocol):
-    """An agent made of a mind for each run."""
+    """An agent made of a mind for each run; ``repeatable`` as its minds are."""
 
     rules: Rules
+    repeatable: bool
 
     def mind(self, task: Task, gateway: Gateway, seed: int) -> Mind: ...
 
