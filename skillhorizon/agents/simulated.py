@@ -38,8 +38,9 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                    empty and what the call rests on was read just now; it is multiplied
     slip_context   by 1 + this, where the context is as full as it gets before a compaction, in proportion below,
     slip_distance  and by 1 + this for each thousand calls since the oldest observation that the work rests on
-    recall         probability that an observation which left the context is read again when it is needed; else the
-                   agent goes by a summary that has lost it, and the next consequential call is a wrong one
+    kept           probability that what left the context still stands in the summary when it is needed; else
+    recall         probability that it is read again; else the agent goes by a summary that has lost it, and the next
+                   consequential call is a wrong one
     heed           probability that a refusal of a wrong call is understood and the call put right; else it is repeated
     persistence    retries before a piece of work is given up
     stop           hazard of an early final: at each response this much for each thousand attempts made
@@ -54,6 +55,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slip: Rate = 0.0
     slip_context: Factor = 0.0
     slip_distance: Factor = 0.0
+    kept: Rate = 1.0
     recall: Rate = 1.0
     heed: Rate = 1.0
     persistence: Count = 3
@@ -417,6 +419,8 @@ class SimulatedMind:
             step = self.memory.seen_at(key)
             if not step or self._newest(step) >= self.horizon or step in work.again:
                 continue
+            if self.rng.random() < self.profile.kept:
+                continue
             call = self.made[step - 1]
             if self.rng.random() >= self.profile.recall:
                 work.lost = True
@@ -445,6 +449,8 @@ def _final(text: str) -> Reply:
 
 class Simulated(Harnessed):
     """A simulated agent, not a language model: a profile under the rules of the harness."""
+
+    repeatable = True
 
     def __init__(self, name: str, profile: Profile, rules: Rules = RULES) -> None:
         self.name = name
