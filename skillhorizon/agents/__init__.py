@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skillhorizon.agents.models import ModelAgent
 from skillhorizon.agents.protocol import Agent
 from skillhorizon.agents.scripted import SCRIPTED
 from skillhorizon.core.errors import InputError
 
 AGENTS: dict[str, Agent] = {**SCRIPTED}
-FAMILIES: dict[str, Callable[[str], Agent]] = {}
+FAMILIES: dict[str, Callable[[str], Agent]] = {"model": ModelAgent}
 
 
 def names() -> tuple[str, ...]:
