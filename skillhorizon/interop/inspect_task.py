@@ -54,11 +54,9 @@ def make(env: str) -> Callable[..., Task]:
         set         instead of fresh ones, the first tasks of a released set: a folder with ``<env>.parquet``
         entry       whether the first message holds the brief, or only ``read_task_brief`` gives it
         """
-        samples = (
-            _released(env, band, family, tasks, Path(set)) if set else _fresh(env, band, family, tasks, first_seed)
-        )
+        files = released(env, band, family, tasks, set) if set else fresh(env, band, family, tasks, first_seed)
         return Task(
-            dataset=MemoryDataset(samples, name=f"{env}-{band}"),
+            dataset=MemoryDataset([_sample(file) for file in files], name=f"{env}-{band}"),
             solver=conversation(entry),
             scorer=final_state(),
             name=env,
@@ -72,8 +70,8 @@ def fresh(env: str, band: str, family: str | None, count: int, first_seed: int) 
     return [one.file() for one in made]
 
 
-def released(env: str, band: str, family: str | None, count: int, folder: Path) -> list[tasks.TaskFile]:
-    path = folder / f"{env}.parquet"
+def released(env: str, band: str, family: str | None, count: int, folder: str) -> list[tasks.TaskFile]:
+    path = Path(folder) / f"{env}.parquet"
     if not path.is_file():
         raise InputError(f"no task set at {path}")
     rows = [r for r in pq.read_table(path).to_pylist() if r["band"] == band and family in (None, r["family"])]
