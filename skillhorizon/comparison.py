@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import msgspec
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from msgspec.structs import replace
 
-from skillhorizon import envs
+from skillhorizon import taskset
 from skillhorizon.agents import mea
 from skillhorizon.agents.mea.loop import ROLES
 from skillhorizon.agents.mea.state import Round, Spent, Terminal
@@ -26,7 +25,6 @@ from skillhorizon.core import bands, trace
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.gateway import Gateway
 from skillhorizon.core.progress import parallel
-from skillhorizon.core.task import Measures, Task
 from skillhorizon.params import Params
 
 _TEXT, _COUNT, _SHARE = pa.string(), pa.int64(), pa.float64()
@@ -66,7 +64,7 @@ CONDITIONS = (SINGLE, KEPT, NO_AUDITOR, NO_LEDGER, NO_FRESH)
 class Cell(NamedTuple):
     """One run to be made. ``rates`` are those of the profile that are set otherwise, by name."""
 
-    task: Mapping[str, Any]
+    task: taskset.Row
     condition: str
     profile: str
     seed: int = 0
@@ -92,21 +90,21 @@ class Cell(NamedTuple):
 
 
 def run(
-    params: Params, profile: str | None, tasks: str | Path, out: str | Path
+    params: Params, profile: str | None, data: str | Path, out: str | Path
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """The comparison that the parameters ask for, on the sets in the folder ``tasks``.
+    """The comparison that the parameters ask for, on the sets in a folder of data.
 
     Returns the runs, their rounds, and the runs of the grid of failure rates, and keeps all three below ``out``.
     """
     asked = params.mea
     settings = params.settings(params.environments[0], profile)
-    chosen = tasks_of(tasks, params.environments, settings.bands, asked.tasks)
+    chosen = tasks_of(data, params.environments, settings.bands, asked.tasks)
     cells = [Cell(task, PERFECT, "perfect") for task in chosen]
     cells += [Cell(task, c, name) for task in chosen for name in asked.agents for c in CONDITIONS]
     band = asked.grid_band if asked.grid_band in settings.bands else settings.bands[-1]
     grid = [
         Cell(task, condition, asked.agents[0], 0, {"slip": slip, "recall": recall})
-        for task in tasks_of(tasks, params.environments, [band], asked.grid_tasks)
+        for task in tasks_of(data, params.environments, [band], asked.grid_tasks)
         for slip in asked.slips
         for recall in asked.recalls
         for condition in (SINGLE, KEPT)
@@ -116,29 +114,9 @@ def run(
     return made[~of_grid].reset_index(drop=True), rounds, made[of_grid].reset_index(drop=True)
 
 
-def tasks_of(folder: str | Path, environments: Iterable[str], names: Sequence[str], each: int) -> list[dict[str, Any]]:
-    """The first tasks of each band of the sets in a folder, as rows; raises ``InputError`` where a set is missing."""
-    columns = ["id", "env", "configuration", "band", "seed", "size", "workload", "R", "A", "digest"]
-    found: list[dict[str, Any]] = []
-    for env in environments:
-        path = Path(folder) / f"{env}.parquet"
-        if not path.is_file():
-            raise InputError(f"no task set at {path}; the stage `construct` makes it")
-        rows = pq.read_table(path, columns=columns).to_pylist()
-        for band in names:
-            found += [row for row in rows if row["band"] == band][:each]
-    return found
-
-
-def rebuilt(row: Mapping[str, Any]) -> Task:
-    """A task of a set; raises ``InputError`` where what is built differs from what was made."""
-    environment = envs.load(row["env"])
-    measures = Measures(row["workload"], row["R"], row["A"])
-    config = environment.config(row["band"], row["configuration"])
-    task = Task(environment, config, row["seed"], row["size"], measures)
-    if task.digest != row["digest"]:
-        raise InputError(f"task {row['id']} of the set is another one here: another version made it")
-    return task
+def tasks_of(data: str | Path, environments: Iterable[str], names: Sequence[str], each: int) -> list[taskset.Row]:
+    """The first tasks of each band of the sets in a folder of data; raises ``InputError`` where a set is missing."""
+    return [row for env in environments for band in names for row in taskset.rows(data, env, [band])[:each]]
 
 
 def compare(cells: Sequence[Cell], out: str | Path, processes: int = 1) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -158,7 +136,7 @@ def compare(cells: Sequence[Cell], out: str | Path, processes: int = 1) -> tuple
 
 def carry_out(cell: Cell) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """One run and its rounds."""
-    task = rebuilt(cell.task)
+    task = taskset.task_of(cell.task)
     gateway = task.open()
     outcome = cell.agent.act(task, gateway, cell.seed)
     evaluation = task.environment.scoring.evaluate(gateway.world, task.blueprint.goal)

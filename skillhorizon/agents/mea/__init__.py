@@ -14,6 +14,7 @@ from skillhorizon.agents.mea.hands import Faithful, Hand, Simulated
 from skillhorizon.agents.mea.loop import Limits, Mea, Roles
 from skillhorizon.agents.mea.minds import MindAuditor, MindExecutor, MindManager
 from skillhorizon.agents.mea.scripted import ScriptedAuditor, ScriptedExecutor, ScriptedManager, TrustingManager
+from skillhorizon.agents.models import ModelMind, load
 from skillhorizon.agents.simulated import PROFILES, Profile
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.ids import stream
@@ -23,8 +24,16 @@ OVERSIGHT = 0.05
 """That the scripted auditor takes a wrong call for the right one."""
 ABLATIONS = ("no-auditor", "no-ledger", "no-fresh-context")
 PERFECT = "perfect"
-MINDS: dict[str, Callable[[str], Callable[[], Mind | AsyncMind]]] = {}
-"""Kind of mind -> what makes those of a name: with ``model`` among them ``mea:model:<name>`` is an agent."""
+
+
+def _models(name: str) -> Callable[[], Mind | AsyncMind]:
+    """Minds that are one model; ``InputError`` where it cannot be used."""
+    model = load(name)
+    return lambda: ModelMind(model)
+
+
+MINDS: dict[str, Callable[[str], Callable[[], Mind | AsyncMind]]] = {"model": _models}
+"""Kind of mind -> what makes those of a name."""
 
 
 def simulated(

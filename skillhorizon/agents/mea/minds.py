@@ -6,7 +6,6 @@ costs the round. Texts of tools and of other roles reach it as quoted data; noth
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Annotated, Any
@@ -40,7 +39,9 @@ from skillhorizon.agents.mea.state import (
     clip,
     ranges,
 )
+from skillhorizon.agents.models import wait_for
 from skillhorizon.core import tokens
+from skillhorizon.core.errors import InputError
 from skillhorizon.core.gateway import Event
 from skillhorizon.core.task import Task
 
@@ -179,8 +180,8 @@ class Talk:
         """What the mind says; what cannot be reached says nothing, and that is kept like any other answer."""
         try:
             reply = self.mind.respond(self.messages)
-            return asyncio.run(_waited(reply)) if isinstance(reply, Awaitable) else reply
-        except OSError as error:
+            return wait_for(_waited(reply)) if isinstance(reply, Awaitable) else reply
+        except (OSError, InputError) as error:
             return Reply(str(error), UNREACHED)
 
     def perform(self, actions: Sequence[Action]) -> None:
