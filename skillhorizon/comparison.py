@@ -17,10 +17,11 @@ from msgspec.structs import replace
 
 from skillhorizon import taskset
 from skillhorizon.agents import mea
+from skillhorizon.agents.harness import RULES, Rules
 from skillhorizon.agents.mea.loop import ROLES
 from skillhorizon.agents.mea.state import Round, Spent, Terminal
 from skillhorizon.agents.protocol import Agent, Outcome
-from skillhorizon.agents.simulated import PROFILES, Simulated
+from skillhorizon.agents.simulated import PROFILES, Profile, Simulated
 from skillhorizon.core import bands, trace
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.gateway import Gateway
@@ -62,24 +63,24 @@ CONDITIONS = (SINGLE, KEPT, NO_AUDITOR, NO_LEDGER, NO_FRESH)
 
 
 class Cell(NamedTuple):
-    """One run to be made. ``rates`` are those of the profile that are set otherwise, by name."""
+    """One run to be made. ``weaknesses`` are the profile's where it is not one of those that come with the package;
+    ``rates`` are those among them that are set otherwise, by name."""
 
     task: taskset.Row
     condition: str
     profile: str
     seed: int = 0
     rates: Mapping[str, float] = {}
+    weaknesses: Profile | None = None
+    rules: Rules = RULES
 
     @property
     def agent(self) -> Agent:
         if self.condition == PERFECT:
             return mea.simulated(None)
-        try:
-            profile = replace(PROFILES[self.profile], **self.rates)
-        except KeyError:
-            raise InputError(f"unknown profile {self.profile!r}; they are {', '.join(PROFILES)}") from None
+        profile = replace(self.weaknesses or PROFILES[self.profile], **self.rates)
         if self.condition == SINGLE:
-            return Simulated(self.profile, profile)
+            return Simulated(self.profile, profile, self.rules)
         return mea.simulated(
             profile,
             self.profile,
@@ -96,14 +97,22 @@ def run(
 
     Returns the runs, their rounds, and the runs of the grid of failure rates, and keeps all three below ``out``.
     """
-    asked = params.mea
+    asked, known = params.mea, params.agents.profiles
+    if unknown := [name for name in asked.agents if name not in known]:
+        raise InputError(f"mea.agents: unknown profile {unknown[0]!r}; the profiles are {', '.join(known)}")
+    rules = params.agents.rules
     settings = params.settings(params.environments[0], profile)
     chosen = tasks_of(data, params.environments, settings.bands, asked.tasks)
     cells = [Cell(task, PERFECT, "perfect") for task in chosen]
-    cells += [Cell(task, c, name) for task in chosen for name in asked.agents for c in CONDITIONS]
+    cells += [
+        Cell(task, condition, name, 0, {}, known[name], rules)
+        for task in chosen
+        for name in asked.agents
+        for condition in (CONDITIONS if name == asked.agents[0] else (SINGLE, KEPT))
+    ]
     band = asked.grid_band if asked.grid_band in settings.bands else settings.bands[-1]
     grid = [
-        Cell(task, condition, asked.agents[0], 0, {"slip": slip, "recall": recall})
+        Cell(task, condition, asked.agents[0], 0, {"slip": slip, "recall": recall}, known[asked.agents[0]], rules)
         for task in tasks_of(data, params.environments, [band], asked.grid_tasks)
         for slip in asked.slips
         for recall in asked.recalls

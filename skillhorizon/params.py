@@ -88,7 +88,7 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the comparison with MEA runs.
 
     tasks             tasks per environment and band: the first of each set
-    agents            profiles of the simulated executor
+    agents            profiles of the simulated executor; the first one has the ablations and the grid too
     slips, recalls    rates of the sensitivity grid, on ``grid_tasks`` tasks per environment of ``grid_band``
     """
 
