@@ -23,6 +23,7 @@ construct:
   toy: {first_seed: 1000000}
 budget_factor: 0.5
 processes: 1
+mea: {tasks: 1, agents: [steady], slips: [0.0], recalls: [1.0], grid_band: 64K, grid_tasks: 1}
 """
 
 
@@ -77,25 +78,27 @@ def clone(tmp_path) -> Clone:
 
 @pytest.mark.slow
 def test_the_pipeline_runs_what_has_changed_and_repeats_to_the_byte(clone):
-    assert clone.repro() == {"construct@finance", "construct@toy", "tables"}
+    assert clone.repro() == {"construct@finance", "construct@toy", "mea", "tables"}
     made = clone.made()
     assert {
         "data/results/notebooks/01_construct_finance.ipynb",
         "data/results/measured/table06_overlap.csv",
         "data/results/published/table03.csv",
+        "data/results/notebooks/05_mea.ipynb",
         "data/tasks/finance.parquet",
+        "data/traces/mea/rounds.parquet",
         "data/traces/reference/toy/events.parquet",
     } <= set(made)
     assert clone.repro() == set()
     assert str(clone.folder).encode() not in b"".join(made.values())
 
-    assert clone.repro("-f") == {"construct@finance", "construct@toy", "tables"}
+    assert clone.repro("-f") == {"construct@finance", "construct@toy", "mea", "tables"}
     assert clone.made() == made
 
     clone.change("toy: {first_seed: 1000000}", "toy: {first_seed: 2000000}")
     clone.change("paper: {tasks: 30", "paper: {tasks: 31")
     clone.change("processes: 1", "processes: 2")
-    assert clone.repro() == {"construct@toy", "tables"}
+    assert clone.repro() == {"construct@toy", "mea", "tables"}
     changed = {name for name, data in clone.made().items() if data != made[name]}
     assert {name for name in changed if "finance" in name} == set()
     assert "data/tasks/toy.parquet" in changed

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skillhorizon.agents import models
 from skillhorizon.agents.harness import AsyncMind, Mind
 from skillhorizon.agents.mea.hands import Faithful, Hand, Simulated
 from skillhorizon.agents.mea.loop import Limits, Mea, Roles
 from skillhorizon.agents.mea.minds import MindAuditor, MindExecutor, MindManager
 from skillhorizon.agents.mea.scripted import ScriptedAuditor, ScriptedExecutor, ScriptedManager, TrustingManager
-from skillhorizon.agents.models import ModelMind, load
 from skillhorizon.agents.simulated import PROFILES, Profile
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.ids import stream
@@ -28,8 +28,8 @@ PERFECT = "perfect"
 
 def _models(name: str) -> Callable[[], Mind | AsyncMind]:
     """Minds that are one model; ``InputError`` where it cannot be used."""
-    model = load(name)
-    return lambda: ModelMind(model)
+    model = models.load(name)
+    return lambda: models.ModelMind(model)
 
 
 MINDS: dict[str, Callable[[str], Callable[[], Mind | AsyncMind]]] = {"model": _models}
