@@ -53,6 +53,8 @@ ROUND = pa.schema(
         *((name, _TEXT) for name in ("route", "completion", "integrity")),
         *((name, _COUNT) for name in ("verified", "gaps", "suspects", "completed", "known", "failures")),
         *((name, _COUNT) for name in _SPENT),
+        ("slip", _SHARE),
+        ("recall", _SHARE),
     ]
 )
 
@@ -95,7 +97,7 @@ def run(
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """The comparison that the parameters ask for, on the sets in a folder of data.
 
-    Returns the runs, their rounds, and the runs of the grid of failure rates, and keeps all three below ``out``.
+    Returns the runs, their rounds, and the runs of the grid of failure rates, and keeps all of it below ``out``.
     """
     asked, known = params.mea, params.agents.profiles
     if unknown := [name for name in asked.agents if name not in known]:
@@ -120,7 +122,8 @@ def run(
     ]
     made, rounds = compare([*cells, *grid], out, settings.processes)
     of_grid = made["slip"].notna()
-    return made[~of_grid].reset_index(drop=True), rounds, made[of_grid].reset_index(drop=True)
+    kept = rounds[rounds["slip"].isna()].reset_index(drop=True)
+    return made[~of_grid].reset_index(drop=True), kept, made[of_grid].reset_index(drop=True)
 
 
 def tasks_of(data: str | Path, environments: Iterable[str], names: Sequence[str], each: int) -> list[taskset.Row]:
@@ -150,6 +153,7 @@ def carry_out(cell: Cell) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     outcome = cell.agent.act(task, gateway, cell.seed)
     evaluation = task.environment.scoring.evaluate(gateway.world, task.blueprint.goal)
     key = {"task_id": task.id, "condition": cell.condition, "agent_profile": cell.profile, "seed": cell.seed}
+    rates = {"slip": cell.rates.get("slip"), "recall": cell.rates.get("recall")}
     rounds = [msgspec.json.decode(n.body, type=Round) for n in gateway.notes if n.kind == "round"]
     ends = [msgspec.json.decode(n.body, type=Terminal) for n in gateway.notes if n.kind == "terminal"]
     spent = ends[0].spent if ends else {"executor": one_context(outcome, gateway)}
@@ -168,10 +172,9 @@ def carry_out(cell: Cell) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         "success": evaluation.success,
         "rounds": len(rounds),
         **_columns(spent),
-        "slip": cell.rates.get("slip"),
-        "recall": cell.rates.get("recall"),
+        **rates,
     }
-    return row, [{**key, **_round(r)} for r in rounds]
+    return row, [{**key, **_round(r), **rates} for r in rounds]
 
 
 def one_context(outcome: Outcome, gateway: Gateway) -> Spent:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pandas as pd
 import pytest
 
 from skillhorizon import comparison
 from skillhorizon.analysis import mea
 from skillhorizon.core.errors import InputError
+from skillhorizon.params import Params
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "published"
 
@@ -205,3 +207,28 @@ def test_a_comparison_keeps_runs_and_rounds_and_repeats(tmp_path):
     comparison.compare(cells, tmp_path)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
     assert set(before) == {"runs.parquet", "rounds.parquet"}
+
+
+def test_the_comparison_of_the_parameters_keeps_the_grid_apart(tmp_path):
+    asked = msgspec.convert(
+        {
+            "profile": "one",
+            "profiles": {"one": {"tasks": 1, "bands": ["64K"], "processes": 1}},
+            "environments": ["social"],
+            "construct": {"social": {"first_seed": 1_000_000}},
+            "budget_factor": 0.5,
+            "mea": {"agents": ["careless"], "slips": [0.0, 0.1], "recalls": [1.0], "grid_band": "64K"},
+        },
+        Params,
+    )
+    runs, rounds, grid = comparison.run(asked, None, DATA, tmp_path)
+    assert list(runs["condition"]) == [comparison.PERFECT, *comparison.CONDITIONS]
+    assert sorted(zip(grid["slip"], grid["condition"], strict=True)) == [
+        (slip, condition) for slip in (0.0, 0.1) for condition in (comparison.KEPT, comparison.SINGLE)
+    ]
+    assert set(rounds["condition"]) == {*runs["condition"]} - {comparison.SINGLE}
+    numbers = rounds.groupby(["condition"])["number"].apply(list)
+    assert all(n == list(range(1, len(n) + 1)) for n in numbers), "rounds of one run only"
+    unknown = msgspec.structs.replace(asked, mea=msgspec.structs.replace(asked.mea, agents=("nobody",)))
+    with pytest.raises(InputError, match="unknown profile 'nobody'"):
+        comparison.run(unknown, None, DATA, tmp_path)
