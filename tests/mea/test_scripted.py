@@ -175,6 +175,26 @@ def test_what_a_stray_write_has_overwritten_is_made_again():
     assert not work(TOY.name, Meddling(), audited=False)[2].success
 
 
+def test_a_mistake_that_is_made_twice_in_the_same_place_gets_a_narrow_contract():
+    env, kind = ACCEPTED[0]
+
+    class Twice(Once):
+        def choose(self, call, memory, at):
+            if len(self.made) < 2 and (not self.made or call == self.right):
+                for confusion in self.environment.confusions(call, memory):
+                    if confusion.kind == self.kind:
+                        self.right = call
+                        self.made.append(confusion)
+                        return confusion.call
+            return call
+
+    hand = Twice(env, kind)
+    outcome, gateway, evaluation = work(env, hand)
+    assert len(hand.made) == 2
+    assert any(r.contract and r.contract.strategy and 0 < r.contract.calls <= 6 for r in rounds(gateway))
+    assert (outcome.end, evaluation.success) == ("submitted", True)
+
+
 def test_an_overlooked_mistake_stays():
     env, kind = ACCEPTED[0]
     assert not work(env, Once(env, kind), oversight=1.0)[2].success

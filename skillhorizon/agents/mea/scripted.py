@@ -52,6 +52,8 @@ from skillhorizon.core.world import CURRENT
 
 NAMED = 12
 """Requirements that a contract names; what follows from them is done too."""
+FEW = 6
+"""Calls of a contract after the same gap was found twice."""
 SHOWN = 400
 """Characters of a call in a gap."""
 SHOWN_AUDIT = 12_000
@@ -100,7 +102,8 @@ class ScriptedManager:
         self._taken = list(ledger.verified)
         self._waiting = rehearsal.follow([*self._waiting, *new], ledger.standing, view.events)
         wanted = rehearsal.wanted()
-        if view.strategy and wanted is not None:
+        gap = next((g for g in ledger.gaps if g.wrong), None)
+        if view.strategy and wanted is not None and gap is None:
             self._given_up.append(GivenUp(rehearsal.job[:120], len(rehearsal.answers)))
             rehearsal.give_up(rehearsal.job)
             wanted = rehearsal.wanted()
@@ -114,7 +117,9 @@ class ScriptedManager:
                 decision = Decision("done")
         else:
             criteria = tuple(Criterion(r.id, r.statement) for r in ready)
-            decision = self._contract(view, f"Carry on at {rehearsal.job}.", criteria, view.calls or 1)
+            # after two wrong calls in the same place one step at a time; where there was none, the job is given up
+            calls = min(view.calls, FEW) if view.strategy else view.calls
+            decision = self._contract(view, f"Carry on at {rehearsal.job}.", criteria, calls or 1)
             decision = msgspec.structs.replace(decision, requirements=tuple(ready))
         known = _summary(ledger.requirements.values(), ledger.risks)
         said = tokens.count(text_of(_shown(decision.contract)) if decision.contract else decision.route)
@@ -124,7 +129,6 @@ class ScriptedManager:
 
     def _contract(self, view: View, goal: str, criteria: tuple[Criterion, ...], calls: int) -> Decision:
         ledger = view.ledger
-        gap = next((g for g in ledger.gaps if g.wrong), None)
         contract = Contract(
             goal=goal,
             criteria=criteria,
@@ -134,8 +138,8 @@ class ScriptedManager:
             standing=tuple(sorted(ledger.standing)),
             unverified=view.audit.unverified if view.audit else (),
             doubtful=view.audit.doubtful if view.audit else (),
-            gap=gap,
-            strategy="Leave what could not be done." if view.strategy else "",
+            gap=next((g for g in ledger.gaps if g.wrong), None),
+            strategy="Do only the next step, or leave what could not be done." if view.strategy else "",
             given_up=tuple(self._given_up),
         )
         return Decision("execute", contract=contract)
