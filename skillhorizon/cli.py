@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     try:
         options = _parser().parse_args(arguments)
-        answer: Answer = options.command(options)
+        answer: Answer | None = options.command(options)
+        if answer is None:  # it has talked to another program
+            return DONE
         if options.json:
             print(msgspec.json.format(msgspec.json.encode(answer.document), indent=1).decode())
         else:
@@ -131,6 +133,20 @@ def _replay(options: argparse.Namespace) -> Answer:
         f"state  {run.gateway.state_digest()}",
     ]
     return Answer(DONE, _result(run, options.journal), lines)
+
+
+def _serve(options: argparse.Namespace) -> None:
+    from skillhorizon import api
+    from skillhorizon.interop import mcp_server
+
+    if options.http is None and (options.shared or options.allow_host):
+        raise InputError("--shared and --allow-host need --http")
+    task = api.load_task(options.task)
+    desks = mcp_server.Desks(task, options.journal, options.resume, options.shared)
+    if options.http is None:
+        mcp_server.serve_stdio(desks)
+    else:
+        mcp_server.serve_http(desks, options.http, options.allow_host, lambda url: print(url, flush=True))
 
 
 def _skills_check(options: argparse.Namespace) -> Answer:
@@ -230,7 +246,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    def command(where: Any, name: str, function: Callable[[argparse.Namespace], Answer], text: str) -> _Parser:
+    def command(where: Any, name: str, function: Callable[[argparse.Namespace], Answer | None], text: str) -> _Parser:
         added: _Parser = where.add_parser(name, help=text, description=text)
         added.set_defaults(command=function)
         added.add_argument("--json", action="store_true", help="one JSON document on standard output")
@@ -252,6 +268,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=int, default=0, metavar="N", help="the agent's seed")
     run.add_argument("--journal", metavar="FILE", help="record every call before it is answered; must not exist")
     run.add_argument("--resume", action="store_true", help="go on with the interrupted run of the journal")
+
+    serve = command(commands, "serve", _serve, "Serve a task to any MCP client, on standard input and output.")
+    serve.add_argument("task", metavar="TASK", help="a task file")
+    serve.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP instead, a world for each session")
+    serve.add_argument("--journal", metavar="FILE", help="record every call; further sessions beside it: FILE-2, …")
+    serve.add_argument("--resume", action="store_true", help="go on with journals that exist")
+    serve.add_argument("--shared", action="store_true", help="one world for all sessions")
+    serve.add_argument("--allow-host", action="append", default=[], metavar="H", help="a host name to answer to")
 
     evaluate = command(commands, "evaluate", _evaluate, "Score the run in a journal, finished or not.")
     evaluate.add_argument("journal", metavar="JOURNAL")
