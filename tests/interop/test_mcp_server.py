@@ -288,11 +288,10 @@ def test_sessions_that_name_a_run_share_it_and_it_outlives_them(tmp_path):
 
 def test_a_shared_server_has_one_world_whatever_a_client_asks_for(tmp_path):
     task, journal = small_task(FIRST), tmp_path / "run.sqlite"
-    with over_http(Desks(task, journal, shared=True)) as url:
-        with client(url) as one, client(url + "?run=other") as two:
-            one.call("list_notices")
-            two.call("list_notices")
-            assert left(one)["used"] == left(two)["used"] == 2
+    with over_http(Desks(task, journal, shared=True)) as url, client(url) as one, client(url + "?run=other") as two:
+        one.call("list_notices")
+        two.call("list_notices")
+        assert left(one)["used"] == left(two)["used"] == 2
     assert [p.name for p in tmp_path.iterdir() if p.suffix == ".sqlite"] == ["run.sqlite"]
 
 
