@@ -10,24 +10,22 @@ Inspect finds the tasks by the entry point of the group ``inspect_ai`` in ``pypr
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow.parquet as pq
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, ModelOutput, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from skillhorizon import api, envs
+from skillhorizon import api
 from skillhorizon.agents import harness
 from skillhorizon.agents.compaction import Message
 from skillhorizon.agents.harness import Conversation, Entry, Rules
 from skillhorizon.agents.models import ModelMind
 from skillhorizon.core import task as tasks
-from skillhorizon.core.errors import InputError
+from skillhorizon.interop.task_files import fresh, released
 
 CALLS = "skillhorizon:calls"
 """Where the log of a sample keeps its calls: ``[[name, arguments], …]``."""
@@ -63,33 +61,6 @@ def make(env: str) -> Callable[..., Task]:
         )
 
     return task(name=env)(environment_task)
-
-
-def fresh(env: str, band: str, family: str | None, count: int, first_seed: int) -> list[tasks.TaskFile]:
-    made = (api.generate(env, family=family, band=band, seed=seed) for seed in range(first_seed, first_seed + count))
-    return [one.file() for one in made]
-
-
-def released(env: str, band: str, family: str | None, count: int, folder: str) -> list[tasks.TaskFile]:
-    path = Path(folder) / f"{env}.parquet"
-    if not path.is_file():
-        raise InputError(f"no task set at {path}")
-    rows = [r for r in pq.read_table(path).to_pylist() if r["band"] == band and family in (None, r["family"])]
-    environment = envs.load(env)
-    files = [
-        tasks.TaskFile(
-            tasks.FORMAT,
-            config=environment.config(band, row["configuration"]),
-            seed=row["seed"],
-            size=row["size"],
-            digest=row["digest"],
-            measures=tasks.Measures(row["workload"], row["R"], row["A"]),
-        )
-        for row in rows[:count]
-    ]
-    if not files:
-        raise InputError(f"{path} has no tasks of band {band}" + (f" and family {family}" if family else ""))
-    return files
 
 
 def _sample(file: tasks.TaskFile) -> Sample:
