@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skillhorizon.agents import mea
 from skillhorizon.agents.models import ModelAgent
 from skillhorizon.agents.protocol import Agent
 from skillhorizon.agents.scripted import SCRIPTED
 from skillhorizon.core.errors import InputError
 
 AGENTS: dict[str, Agent] = {**SCRIPTED}
-FAMILIES: dict[str, Callable[[str], Agent]] = {"model": ModelAgent}
+FAMILIES: dict[str, Callable[[str], Agent]] = {"mea": mea.family, "model": ModelAgent}
 
 
 def names() -> tuple[str, ...]:

@@ -124,8 +124,8 @@ class Desk:
 class Desks:
     """Who works where.
 
-    Over HTTP every session has a desk of its own, unless its URL names one (``?run=NAME``: all sessions with that
-    name share it, and it outlives them) or the server is ``shared`` (one desk for all). Over stdio there is one.
+    ``shared`` has one desk for all, open from the start; stdio needs no more. Otherwise every HTTP session has a desk
+    of its own, unless its URL names one (``?run=NAME``: all sessions with that name share it, and it outlives them).
 
     With ``journal`` the first desk is recorded there, others beside it: ``run.sqlite``, ``run-2.sqlite``, …,
     ``run-NAME.sqlite``. With ``resume`` a journal that exists is taken up where it stands; a session that names no
@@ -149,6 +149,8 @@ class Desks:
             api.record(self._journal, task, AGENT, resume=resume).close()  # refuses what could not be used later
         elif not self._journal.parent.is_dir():
             raise InputError(f"{self._journal.parent} is not a folder")
+        if shared:
+            self._named[""] = self._begin(self._journal)
 
     async def desk(self, context: Context) -> Desk:
         """The desk of the client who asks; opened by its first call."""
