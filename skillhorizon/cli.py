@@ -149,6 +149,21 @@ def _serve(options: argparse.Namespace) -> None:
         mcp_server.serve_http(desks, options.http, options.allow_host, lambda url: print(url, flush=True))
 
 
+def _export_harbor(options: argparse.Namespace) -> Answer:
+    from skillhorizon import envs
+    from skillhorizon.core.progress import track
+    from skillhorizon.interop import harbor_export, task_files
+
+    wanted = [(env, band) for env in options.env or envs.names() for band in options.band or ["64K"]]
+    files = [
+        file
+        for env, band in track(wanted, "environments and bands", len(wanted))
+        for file in task_files.chosen(env, band, None, options.tasks, options.first_seed, options.set)
+    ]
+    written = harbor_export.export(track(files, "task folders", len(files)), options.out)
+    return Answer(DONE, {"ok": True, "tasks": [str(p) for p in written]}, [f"{len(written)} tasks in {options.out}"])
+
+
 def _validate(options: argparse.Namespace) -> Answer:
     from skillhorizon import envs, validate
 
@@ -306,6 +321,16 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--resume", action="store_true", help="go on with journals that exist")
     serve.add_argument("--shared", action="store_true", help="one world for all sessions")
     serve.add_argument("--allow-host", action="append", default=[], metavar="H", help="a host name to answer to")
+
+    export = commands.add_parser("export", help="Write tasks in the format of another harness.")
+    formats = export.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    harbor = command(formats, "harbor", _export_harbor, "Write task folders for Harbor, the world a service.")
+    harbor.add_argument("--out", required=True, metavar="DIR", help="where to; must not exist or be empty")
+    harbor.add_argument("--env", action="append", metavar="ENV", help="environments; by default all")
+    harbor.add_argument("--band", action="append", metavar="B", help="workload bands; by default 64K")
+    harbor.add_argument("--tasks", type=int, default=1, metavar="N", help="tasks of each environment and band")
+    harbor.add_argument("--first-seed", type=int, default=0, metavar="N", help="fresh tasks begin at this seed")
+    harbor.add_argument("--set", metavar="DIR", help="the first tasks of a released set instead: DIR/<env>.parquet")
 
     evaluate = command(commands, "evaluate", _evaluate, "Score the run in a journal, finished or not.")
     evaluate.add_argument("journal", metavar="JOURNAL")

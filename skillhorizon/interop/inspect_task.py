@@ -25,7 +25,7 @@ from skillhorizon.agents.compaction import Message
 from skillhorizon.agents.harness import Conversation, Entry, Rules
 from skillhorizon.agents.models import ModelMind
 from skillhorizon.core import task as tasks
-from skillhorizon.interop.task_files import fresh, released
+from skillhorizon.interop.task_files import chosen
 
 CALLS = "skillhorizon:calls"
 """Where the log of a sample keeps its calls: ``[[name, arguments], …]``."""
@@ -52,7 +52,7 @@ def make(env: str) -> Callable[..., Task]:
         set         instead of fresh ones, the first tasks of a released set: a folder with ``<env>.parquet``
         entry       whether the first message holds the brief, or only ``read_task_brief`` gives it
         """
-        files = released(env, band, family, tasks, set) if set else fresh(env, band, family, tasks, first_seed)
+        files = chosen(env, band, family, tasks, first_seed, set)
         return Task(
             dataset=MemoryDataset([_sample(file) for file in files], name=f"{env}-{band}"),
             solver=conversation(entry),

@@ -11,6 +11,13 @@ from skillhorizon.core.errors import InputError
 from skillhorizon.core.task import FORMAT, Measures, TaskFile
 
 
+def chosen(env: str, band: str, family: str | None, count: int, first_seed: int, set: str | None) -> list[TaskFile]:
+    """Fresh tasks from a seed on, or the first of the released set in a folder; at least one."""
+    if count < 1:
+        raise InputError(f"{count} tasks are none")
+    return released(env, band, family, count, set) if set else fresh(env, band, family, count, first_seed)
+
+
 def fresh(env: str, band: str, family: str | None, count: int, first_seed: int) -> list[TaskFile]:
     made = (api.generate(env, family=family, band=band, seed=seed) for seed in range(first_seed, first_seed + count))
     return [one.file() for one in made]
