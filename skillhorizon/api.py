@@ -176,16 +176,21 @@ def run(
     up: the recorded calls are made again and compared, then the run goes on.
     """
     worker = agents.agent(agent)
-    meta = {"task": msgspec.to_builtins(task.file()), "agent": agent, "seed": _seed(seed)}
     if resume and journal is None:
         raise InputError("only a journaled run can be resumed; name its journal")
     if journal is None:
-        return _carry_out(worker, task, agent, seed, None)
-    record = _resumed(journal, meta) if resume else Journal.create(journal, meta)
+        return _carry_out(worker, task, agent, _seed(seed), None)
+    written = record(journal, task, agent, seed, resume)
     try:
-        return _carry_out(worker, task, agent, seed, record)
+        return _carry_out(worker, task, agent, seed, written)
     finally:
-        record.close()
+        written.close()
+
+
+def record(path: str | Path, task: Task, agent: str, seed: int = 0, resume: bool = False) -> Journal:
+    """The journal of a run, from which ``replay`` scores it: a new one, or with ``resume`` that of the same run."""
+    meta = {"task": msgspec.to_builtins(task.file()), "agent": agent, "seed": _seed(seed)}
+    return _resumed(path, meta) if resume else Journal.create(path, meta)
 
 
 def _carry_out(worker: agents.Agent, task: Task, agent: str, seed: int, journal: Journal | None) -> Run:

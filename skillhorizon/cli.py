@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     try:
         options = _parser().parse_args(arguments)
-        answer: Answer = options.command(options)
+        answer: Answer | None = options.command(options)
+        if answer is None:  # it has talked to another program
+            return DONE
         if options.json:
             print(msgspec.json.format(msgspec.json.encode(answer.document), indent=1).decode())
         else:
@@ -131,6 +133,35 @@ def _replay(options: argparse.Namespace) -> Answer:
         f"state  {run.gateway.state_digest()}",
     ]
     return Answer(DONE, _result(run, options.journal), lines)
+
+
+def _serve(options: argparse.Namespace) -> None:
+    from skillhorizon import api
+    from skillhorizon.interop import mcp_server
+
+    if options.http is None and (options.shared or options.allow_host):
+        raise InputError("--shared and --allow-host need --http")
+    task = api.load_task(options.task)
+    desks = mcp_server.Desks(task, options.journal, options.resume, options.shared or options.http is None)
+    if options.http is None:
+        mcp_server.serve_stdio(desks)
+    else:
+        mcp_server.serve_http(desks, options.http, options.allow_host, lambda url: print(url, flush=True))
+
+
+def _export_harbor(options: argparse.Namespace) -> Answer:
+    from skillhorizon import envs
+    from skillhorizon.core.progress import track
+    from skillhorizon.interop import harbor_export, task_files
+
+    wanted = [(env, band) for env in options.env or envs.names() for band in options.band or ["64K"]]
+    files = [
+        file
+        for env, band in track(wanted, "environments and bands", len(wanted))
+        for file in task_files.chosen(env, band, None, options.tasks, options.first_seed, options.set)
+    ]
+    written = harbor_export.export(track(files, "task folders", len(files)), options.out)
+    return Answer(DONE, {"ok": True, "tasks": [str(p) for p in written]}, [f"{len(written)} tasks in {options.out}"])
 
 
 def _validate(options: argparse.Namespace) -> Answer:
@@ -260,7 +291,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    def command(where: Any, name: str, function: Callable[[argparse.Namespace], Answer], text: str) -> _Parser:
+    def command(where: Any, name: str, function: Callable[[argparse.Namespace], Answer | None], text: str) -> _Parser:
         added: _Parser = where.add_parser(name, help=text, description=text)
         added.set_defaults(command=function)
         added.add_argument("--json", action="store_true", help="one JSON document on standard output")
@@ -282,6 +313,24 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=int, default=0, metavar="N", help="the agent's seed")
     run.add_argument("--journal", metavar="FILE", help="record every call before it is answered; must not exist")
     run.add_argument("--resume", action="store_true", help="go on with the interrupted run of the journal")
+
+    serve = command(commands, "serve", _serve, "Serve a task to any MCP client, on standard input and output.")
+    serve.add_argument("task", metavar="TASK", help="a task file")
+    serve.add_argument("--http", metavar="HOST:PORT", help="serve over HTTP instead, a world for each session")
+    serve.add_argument("--journal", metavar="FILE", help="record every call; further sessions beside it: FILE-2, …")
+    serve.add_argument("--resume", action="store_true", help="go on with journals that exist")
+    serve.add_argument("--shared", action="store_true", help="one world for all sessions")
+    serve.add_argument("--allow-host", action="append", default=[], metavar="H", help="a host name to answer to")
+
+    export = commands.add_parser("export", help="Write tasks in the format of another harness.")
+    formats = export.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    harbor = command(formats, "harbor", _export_harbor, "Write task folders for Harbor, the world a service.")
+    harbor.add_argument("--out", required=True, metavar="DIR", help="where to; must not exist or be empty")
+    harbor.add_argument("--env", action="append", metavar="ENV", help="environments; by default all")
+    harbor.add_argument("--band", action="append", metavar="B", help="workload bands; by default 64K")
+    harbor.add_argument("--tasks", type=int, default=1, metavar="N", help="tasks of each environment and band")
+    harbor.add_argument("--first-seed", type=int, default=0, metavar="N", help="fresh tasks begin at this seed")
+    harbor.add_argument("--set", metavar="DIR", help="the first tasks of a released set instead: DIR/<env>.parquet")
 
     evaluate = command(commands, "evaluate", _evaluate, "Score the run in a journal, finished or not.")
     evaluate.add_argument("journal", metavar="JOURNAL")

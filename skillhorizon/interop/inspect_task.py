@@ -10,24 +10,22 @@ Inspect finds the tasks by the entry point of the group ``inspect_ai`` in ``pypr
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow.parquet as pq
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, ModelOutput, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from skillhorizon import api, envs
+from skillhorizon import api
 from skillhorizon.agents import harness
 from skillhorizon.agents.compaction import Message
 from skillhorizon.agents.harness import Conversation, Entry, Rules
 from skillhorizon.agents.models import ModelMind
 from skillhorizon.core import task as tasks
-from skillhorizon.core.errors import InputError
+from skillhorizon.interop.task_files import chosen
 
 CALLS = "skillhorizon:calls"
 """Where the log of a sample keeps its calls: ``[[name, arguments], …]``."""
@@ -54,7 +52,7 @@ def make(env: str) -> Callable[..., Task]:
         set         instead of fresh ones, the first tasks of a released set: a folder with ``<env>.parquet``
         entry       whether the first message holds the brief, or only ``read_task_brief`` gives it
         """
-        files = released(env, band, family, tasks, set) if set else fresh(env, band, family, tasks, first_seed)
+        files = chosen(env, band, family, tasks, first_seed, set)
         return Task(
             dataset=MemoryDataset([_sample(file) for file in files], name=f"{env}-{band}"),
             solver=conversation(entry),
@@ -63,33 +61,6 @@ def make(env: str) -> Callable[..., Task]:
         )
 
     return task(name=env)(environment_task)
-
-
-def fresh(env: str, band: str, family: str | None, count: int, first_seed: int) -> list[tasks.TaskFile]:
-    made = (api.generate(env, family=family, band=band, seed=seed) for seed in range(first_seed, first_seed + count))
-    return [one.file() for one in made]
-
-
-def released(env: str, band: str, family: str | None, count: int, folder: str) -> list[tasks.TaskFile]:
-    path = Path(folder) / f"{env}.parquet"
-    if not path.is_file():
-        raise InputError(f"no task set at {path}")
-    rows = [r for r in pq.read_table(path).to_pylist() if r["band"] == band and family in (None, r["family"])]
-    environment = envs.load(env)
-    files = [
-        tasks.TaskFile(
-            tasks.FORMAT,
-            config=environment.config(band, row["configuration"]),
-            seed=row["seed"],
-            size=row["size"],
-            digest=row["digest"],
-            measures=tasks.Measures(row["workload"], row["R"], row["A"]),
-        )
-        for row in rows[:count]
-    ]
-    if not files:
-        raise InputError(f"{path} has no tasks of band {band}" + (f" and family {family}" if family else ""))
-    return files
 
 
 def _sample(file: tasks.TaskFile) -> Sample:
