@@ -1,0 +1,97 @@
+"""What a trace keeps of contents: which artifacts a query showed in whole, and which calls repeat a script's output.
+
+The events hold references and digests, no arguments and no observations, so both are found while the run is at hand
+and kept as two small tables beside them (``SCHEMAS``):
+
+``sightings``  run_id, step, refs            a query returned these versions with their content (paper E.4)
+``matches``    run_id, step, source, sources the call's arguments contain the whole output of a script run (paper E.2)
+
+A call matches a script run of an earlier response when every field of the output, of which there is at least one, is
+an argument of the same value: lists are compared as multisets, so repeats count and their order does not, and numbers
+keep their types (1 is not 1.0). ``source`` is the newest such run's step, ``sources`` the number of them. Calls of the
+same response do not count, for their arguments were written before the output came. A call is matched once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from skillhorizon.core.gateway import Event
+from skillhorizon.core.serial import canonical
+
+SCHEMAS: dict[str, pa.Schema] = {
+    "sightings": pa.schema([("run_id", pa.string()), ("step", pa.int32()), ("refs", pa.list_(pa.string()))]),
+    "matches": pa.schema(
+        [("run_id", pa.string()), ("step", pa.int32()), ("source", pa.int32()), ("sources", pa.int32())]
+    ),
+}
+
+
+def sightings(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]:
+    """Rows of ``sightings``: an artifact is shown by an object that holds its ``ref`` and its ``content``."""
+    rows = []
+    for event in events:
+        if event.kind == "query" and event.ok and b'"content":' in event.observation:
+            refs = sorted(set(_shown(msgspec.json.decode(event.observation))))
+            if refs:
+                rows.append({"run_id": run_id, "step": event.step, "refs": refs})
+    return rows
+
+
+def matches(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]:
+    """Rows of ``matches``, in the order of the calls."""
+    outputs: dict[tuple[str, ...], dict[bytes, list[int]]] = {}
+    waiting: list[tuple[int, dict[str, Any]]] = []
+    rows, decision = [], None
+    for event in events:
+        if event.decision != decision:
+            # only now has the agent seen what the last response returned
+            for step, output in waiting:
+                fields = tuple(sorted(output))
+                outputs.setdefault(fields, {}).setdefault(_value(output), []).append(step)
+            waiting, decision = [], event.decision
+        if event.kind == "script" and event.ok:
+            output = msgspec.json.decode(event.observation)["result"].get("output")
+            if isinstance(output, dict) and output and "error" not in output:
+                waiting.append((event.step, output))
+        elif event.kind == "business" and outputs:
+            arguments = msgspec.json.decode(event.call)["arguments"]
+            if isinstance(arguments, dict) and (steps := _sources(arguments, outputs)):
+                rows.append({"run_id": run_id, "step": event.step, "source": max(steps), "sources": len(steps)})
+    return rows
+
+
+def _sources(arguments: dict[str, Any], outputs: dict[tuple[str, ...], dict[bytes, list[int]]]) -> list[int]:
+    steps = []
+    for fields, known in outputs.items():
+        if all(field in arguments for field in fields):
+            steps += known.get(_value({field: arguments[field] for field in fields}), [])
+    return steps
+
+
+def _value(value: Any) -> bytes:
+    return canonical(_unordered(value))
+
+
+def _unordered(value: Any) -> Any:
+    """Lists in a fixed order, so that equal multisets have equal bytes. Canonical bytes keep 1 and 1.0 apart."""
+    if isinstance(value, dict):
+        return {key: _unordered(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return sorted((_unordered(item) for item in value), key=canonical)
+    return value
+
+
+def _shown(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("ref"), str) and "content" in value:
+            yield value["ref"]
+        for item in value.values():
+            yield from _shown(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _shown(item)
