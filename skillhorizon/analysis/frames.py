@@ -4,17 +4,24 @@ A frame is named after its table or figure (``table09``, ``figure6``). Its colum
 ``data/published``; measured frames carry agents in the column ``model`` and, where an interval is given, ``*_low`` and
 ``*_high`` beside a value. Frames without a CSV in ``data/published``:
 
-``progress``   environment, model, band, required, completed: mean goals of an execution (Figures 3a and 7)
-``figure4b``   band, q_pct, task_success_pct: as ``table13``, at more thresholds
+``figure3a``   environment, band, required, completed, and both as ``*_ratio`` of the first band
+``figure4b``   as ``table13``, at more thresholds
+``figure5a``   as panel a of ``figure5``, by model (measured only)
+``figure7``    environment, model, band, required, completed: mean goals of an execution
+``facts_…``    what the text states beside the tables (measured only)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from skillhorizon.analysis import scale, tables
+from skillhorizon.analysis.measures import measures
+from skillhorizon.analysis.populations import Traces
+from skillhorizon.analysis.sources import Measured
 from skillhorizon.core import bands
 from skillhorizon.core.errors import InputError
 
@@ -50,10 +57,13 @@ _SIZES = {
 """The row of Table 6 that counts an environment's local goals, and how many of it make one goal."""
 
 
+_OF_THE_SET = {3: tables.table03, 4: tables.table04, 5: tables.table05, 6: tables.table06}
+
+
 def published(folder: str | Path) -> dict[str, pd.DataFrame]:
     """All frames that the paper's numbers give, from the folder of its transcribed tables.
 
-    ``progress`` is an approximation: required is the middle of Table 6's range (three posts to a brief), completed is
+    ``figure7`` is an approximation, and so is ``figure3a``, which rests on it: required is the middle of Table 6's range (three posts to a brief), completed is
     that times Table 9's LGC.
     """
     folder = Path(folder)
@@ -61,7 +71,20 @@ def published(folder: str | Path) -> dict[str, pd.DataFrame]:
     if missing := [f"table{n:02}" for n in range(1, 22) if f"table{n:02}" not in found]:
         raise InputError(f"no published {missing[0]} in {folder}")
     found["figure4b"] = found["table13"]
-    found["progress"] = _approximate_progress(found["table06"], found["table09"])
+    found["figure7"] = _approximate_progress(found["table06"], found["table09"])
+    ordered = found["figure7"].assign(band=pd.Categorical(found["figure7"]["band"], bands_of(found["figure7"])))
+    found["figure3a"] = scale.figure3a(ordered.rename(columns={"required": "goals_required", "completed": "goals_met"}))
+    return found
+
+
+def measured(data: str | Path, agents: Sequence[str] | None = None) -> dict[str, pd.DataFrame]:
+    """All frames that the traces and task sets below ``data`` give, those of Tables 3 to 6 included."""
+    found = {
+        name.split("_")[0] if name.startswith(("table", "figure")) else name: frame
+        for name, frame in measures(Traces(data, agents)).items()
+    }
+    source = Measured(Path(data) / "tasks")
+    found |= {f"table{n:02}": make(source) for n, make in _OF_THE_SET.items()}
     return found
 
 
