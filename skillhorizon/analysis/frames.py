@@ -63,8 +63,8 @@ _OF_THE_SET = {3: tables.table03, 4: tables.table04, 5: tables.table05, 6: table
 def published(folder: str | Path) -> dict[str, pd.DataFrame]:
     """All frames that the paper's numbers give, from the folder of its transcribed tables.
 
-    ``figure7`` is an approximation, and so is ``figure3a``, which rests on it: required is the middle of Table 6's range (three posts to a brief), completed is
-    that times Table 9's LGC.
+    ``figure7`` is an approximation, and so is ``figure3a``, which rests on it: required is the middle of Table 6's
+    range (three posts to a brief), completed is that times Table 9's LGC.
     """
     folder = Path(folder)
     found = {path.stem.split("_")[0]: read(path) for path in sorted(folder.glob("*.csv")) if _is_item(path.stem)}

@@ -91,7 +91,7 @@ def figure2(frames: Frames, source: str) -> Figure:
             axes.set_yticks([0, 50, 100])
         bars = "; bars are 95 % intervals" if "ts_low" in results else ""
         labels = ("Workload scale (reference tokens)", "Task success (%)")
-        return _finished(figure, source, bars, _model_handles(looks), labels)
+        return finished(figure, source, bars, _model_handles(looks), labels)
 
 
 def figure3(frames: Frames, source: str) -> Figure:
@@ -106,7 +106,7 @@ def figure3(frames: Frames, source: str) -> Figure:
                 "; (a) is an approximation: the paper prints no counts, so the middle of Table 6's ranges stands for "
                 "required, and that times Table 9's LGC for completed"
             )
-        return _finished(figure, source, note)
+        return finished(figure, source, note)
 
 
 def figure4(frames: Frames, source: str) -> Figure:
@@ -132,7 +132,7 @@ def figure4(frames: Frames, source: str) -> Figure:
         right.legend(fontsize=7.5, ncols=1, loc="best")
         note = "; (b) at the four thresholds of Table 13" if source == PUBLISHED else ""
         handles = [Patch(color=colour, label=label) for label, colour, _ in OUTCOMES.values()]
-        return _finished(figure, source, note, handles)
+        return finished(figure, source, note, handles)
 
 
 def figure5(frames: Frames, source: str) -> Figure:
@@ -222,7 +222,7 @@ def figure6(frames: Frames, source: str) -> Figure:
         if source == MEASURED and "model" in points:
             pool = points[["model", "environment", "band"]].iloc[0]
             note = f"; {pool['model']}, {pool['environment']} at {pool['band']}, {wide.index.max()} tasks"
-        return _finished(figure, source, note)
+        return finished(figure, source, note)
 
 
 def figure7(frames: Frames, source: str) -> Figure:
@@ -252,7 +252,7 @@ def figure7(frames: Frames, source: str) -> Figure:
                 "; an approximation: middles of Table 6's ranges (three posts a brief), and those times Table 9's LGC"
             )
         labels = ("Reference workload (tokens); units and scales of each environment", "Goals per task")
-        return _finished(figure, source, note, (), labels)
+        return finished(figure, source, note, (), labels)
 
 
 FIGURES: dict[str, tuple[str, Callable[[Frames, str], Figure]]] = {
@@ -451,7 +451,7 @@ def _grid(panels: int, columns: int, height: float) -> tuple[Figure, list[Axes]]
     return figure, flat
 
 
-def _finished(
+def finished(
     figure: Figure, source: str, note: str = "", handles: Sequence[Any] = (), labels: tuple[str, str] | None = None
 ) -> Figure:
     """Footnote, legend and the label that the panels share below, the panels in what is left."""

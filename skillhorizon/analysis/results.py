@@ -356,10 +356,10 @@ def title(name: str) -> str:
 
 def html(name: str, frame: pd.DataFrame) -> str:
     """The table as HTML, one ``<table>`` a block."""
-    return "\n".join(_html(sheet) for sheet in sheets(name, frame))
+    return "\n".join(sheet_html(sheet) for sheet in sheets(name, frame))
 
 
-def _html(sheet: Sheet) -> str:
+def sheet_html(sheet: Sheet) -> str:
     def row(cells: Sequence[str]) -> str:
         parts = []
         for place, cell in enumerate(cells):
