@@ -19,7 +19,8 @@ def wilson(hits: Any, n: Any) -> tuple[Any, Any]:
     share = hits / n
     middle = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
     half = Z / (1 + Z**2 / n) * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
-    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+    # at the ends the bound is exact, and rounding would miss it
+    return np.where(hits == 0, 0.0, middle - half), np.where(hits == n, 1.0, middle + half)
 
 
 def bootstrap(values: np.ndarray) -> tuple[float, float]:
@@ -44,8 +45,6 @@ def share(frame: pd.DataFrame, keys: Sequence[str], column: str, name: str) -> p
 def bootstrapped(frame: pd.DataFrame, keys: Sequence[str], column: str, name: str) -> pd.DataFrame:
     """Mean of a column by group, with a bootstrap interval over the rows."""
     groups = frame.groupby(list(keys), observed=True)[column]
-    ends = groups.agg(lambda values: bootstrap(values.to_numpy(float)))
     means = groups.mean()
-    return pd.DataFrame(
-        {name: means, f"{name}_low": [e[0] for e in ends], f"{name}_high": [e[1] for e in ends]}, index=means.index
-    )
+    ends = np.array([bootstrap(own.to_numpy(float)) for _, own in groups]).reshape(-1, 2)
+    return pd.DataFrame({name: means, f"{name}_low": ends[:, 0], f"{name}_high": ends[:, 1]}, index=means.index)

@@ -95,3 +95,8 @@ def _shown(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _shown(item)
+
+
+def table(name: str, rows: Iterable[dict[str, Any]]) -> pa.Table:
+    """One of ``SCHEMAS`` from its rows."""
+    return pa.Table.from_pylist(list(rows), schema=SCHEMAS[name])

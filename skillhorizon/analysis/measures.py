@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pandas as pd
 
 from skillhorizon.analysis import consumers, costs, outcomes, recovery, sampling, scale, stopping, visibility
@@ -36,10 +38,8 @@ def measures(traces: Traces) -> dict[str, pd.DataFrame]:
         "facts_low_completion": outcomes.low_completion(runs),
         "facts_stopping_sensitivity": stopping.sensitivity(runs),
     }
-    try:
+    with suppress(InputError):  # a smaller profile has no such tasks
         found["figure6"] = sampling.figure6(runs)
-    except InputError:  # a smaller profile has no such tasks
-        pass
     failed = recovery.failed_cycles(traces)
     found |= {
         "table15_recovery_populations": recovery.table15(failed),

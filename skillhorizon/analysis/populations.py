@@ -139,8 +139,12 @@ def means(frame: pd.DataFrame, keys: Sequence[str], **columns: str) -> pd.DataFr
 
 
 def plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with ordered columns as text, rows numbered from 0: what a table is written from."""
-    ordered = {name: frame[name].astype(str) for name in frame if isinstance(frame[name].dtype, pd.CategoricalDtype)}
+    """The frame as it is written: ordered columns as text, rows numbered from 0, intervals after all other columns."""
+    intervals_last = sorted(frame.columns, key=lambda name: str(name).endswith(("_low", "_high")))
+    frame = frame[intervals_last]
+    ordered = {
+        str(name): frame[name].astype(str) for name in frame if isinstance(frame[name].dtype, pd.CategoricalDtype)
+    }
     return frame.assign(**ordered).reset_index(drop=True)
 
 

@@ -192,7 +192,7 @@ def _rows(
     """The rows of one environment, or of several with equal weight, with intervals over resampled executions."""
     drawn: np.ndarray = np.mean([_resampled_means(own.to_numpy(float)) for own in samples.values()], axis=0)
     low, high = np.percentile(drawn, (2.5, 97.5), axis=0)
-    columns = list(next(iter(samples.values())).columns)
+    columns: list[object] = [*next(iter(samples.values())).columns]
     rows = []
     for metric in MEASURES:
         for group in GROUPS:
