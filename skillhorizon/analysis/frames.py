@@ -20,7 +20,7 @@ import pandas as pd
 
 from skillhorizon.analysis import scale, tables
 from skillhorizon.analysis.measures import measures
-from skillhorizon.analysis.populations import Traces
+from skillhorizon.analysis.populations import REFERENCE, Traces
 from skillhorizon.analysis.sources import Measured
 from skillhorizon.core import bands
 from skillhorizon.core.errors import InputError
@@ -67,7 +67,9 @@ def published(folder: str | Path) -> dict[str, pd.DataFrame]:
     range (three posts to a brief), completed is that times Table 9's LGC.
     """
     folder = Path(folder)
-    found = {path.stem.split("_")[0]: read(path) for path in sorted(folder.glob("*.csv")) if _is_item(path.stem)}
+    found = {
+        key(path.stem): read(path) for path in sorted(folder.glob("*.csv")) if path.stem.startswith(("table", "figure"))
+    }
     if missing := [f"table{n:02}" for n in range(1, 22) if f"table{n:02}" not in found]:
         raise InputError(f"no published {missing[0]} in {folder}")
     found["figure4b"] = found["table13"]
@@ -78,23 +80,26 @@ def published(folder: str | Path) -> dict[str, pd.DataFrame]:
 
 
 def measured(data: str | Path, agents: Sequence[str] | None = None) -> dict[str, pd.DataFrame]:
-    """All frames that the traces and task sets below ``data`` give, those of Tables 3 to 6 included."""
-    found = {
-        name.split("_")[0] if name.startswith(("table", "figure")) else name: frame
-        for name, frame in measures(Traces(data, agents)).items()
-    }
+    """All frames that the traces and task sets below ``data`` give, those of Tables 3 to 6 included.
+
+    Without ``agents``, those of all agents but the reference; where there are no others, the reference's.
+    """
+    folder = Path(data) / "traces"
+    if agents is None and not any(p.parents[1].name != REFERENCE for p in folder.glob("*/*/runs.parquet")):
+        agents = [REFERENCE]
+    found = {key(name): frame for name, frame in measures(Traces(data, agents)).items()}
     source = Measured(Path(data) / "tasks")
-    found |= {f"table{n:02}": make(source) for n, make in _OF_THE_SET.items()}
-    return found
+    return found | {f"table{number:02}": make(source) for number, make in _OF_THE_SET.items()}
+
+
+def key(name: str) -> str:
+    """``table09_env_results`` is table09; facts keep their whole name."""
+    return name.split("_")[0] if name.startswith(("table", "figure")) else name
 
 
 def read(path: Path) -> pd.DataFrame:
     """A CSV as a frame; an empty cell is missing, the word None is a word."""
     return pd.read_csv(path, keep_default_na=False, na_values=[""]).convert_dtypes()
-
-
-def _is_item(name: str) -> bool:
-    return name.startswith(("table", "figure"))
 
 
 def _approximate_progress(scale: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:

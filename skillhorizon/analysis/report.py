@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from skillhorizon.analysis import plots, results, structure
-from skillhorizon.analysis.frames import MEASURED, PUBLISHED, SIMULATED, SOURCES, Frames, read
+from skillhorizon.analysis import frames, plots, results, structure
+from skillhorizon.analysis.frames import MEASURED, PUBLISHED, SIMULATED, SOURCES, Frames
 from skillhorizon.core.errors import InputError
 
 DEFINITIONS = (
@@ -61,8 +61,7 @@ def frames_of(folder: Path) -> dict[str, pd.DataFrame]:
     for path in sorted(folder.glob("*.csv")):
         if path.stem.endswith("_overlap"):
             continue
-        name = path.stem.split("_")[0] if path.stem.startswith(("table", "figure")) else path.stem
-        found[name] = read(path)
+        found[frames.key(path.stem)] = frames.read(path)
     return found
 
 
@@ -85,7 +84,7 @@ def report(sides: dict[str, Frames], figures: Path) -> str:
         parts.append(_pair(name, title, images))
     parts.append("<h2 id='tables'>Tables</h2>")
     for name in results.TABLES:
-        cells = {source: results.html(name, frames[name]) for source, frames in sides.items() if name in frames}
+        cells = {source: results.html(name, own[name]) for source, own in sides.items() if name in own}
         parts.append(_pair(name, results.title(name), cells))
     parts += ["<h2 id='facts'>Measured beside the tables</h2>", *_facts(sides.get(MEASURED, {}))]
     parts += ["<h2 id='definitions'>How each number is defined</h2>", *_definitions(), "</html>"]
@@ -95,13 +94,13 @@ def report(sides: dict[str, Frames], figures: Path) -> str:
 def write_typeset(sides: dict[str, Frames], folder: Path) -> list[Path]:
     """Every table of both sources as an HTML fragment and as LaTeX; returns the files."""
     files = []
-    for source, frames in sides.items():
+    for source, own in sides.items():
         for name in results.TABLES:
-            if name in frames:
+            if name in own:
                 path = folder / source / name
-                files.append(results.put(path.with_suffix(".html"), results.html(name, frames[name]) + "\n"))
+                files.append(results.put(path.with_suffix(".html"), results.html(name, own[name]) + "\n"))
                 note = SOURCES[source][:1].upper() + SOURCES[source][1:] + "."
-                files.append(results.put(path.with_suffix(".tex"), results.latex(name, frames[name], note)))
+                files.append(results.put(path.with_suffix(".tex"), results.latex(name, own[name], note)))
     return files
 
 
@@ -129,8 +128,8 @@ def _image(path: Path, title: str) -> str:
     return f"<img alt='{markup.escape(title)}' src='data:image/svg+xml;base64,{data}'>"
 
 
-def _facts(frames: Frames) -> Iterator[str]:
-    for name, frame in frames.items():
+def _facts(measured: Frames) -> Iterator[str]:
+    for name, frame in measured.items():
         if name.startswith("facts_"):
             heads = {c: (c.replace("_", " "), 1 if frame[c].dtype.kind == "f" else 0) for c in frame}
             sheet = results.plain(frame, heads)
