@@ -173,7 +173,7 @@ def by_execution(found: pd.DataFrame) -> pd.DataFrame:
 
 def table17(found: pd.DataFrame) -> pd.DataFrame:
     """Table 17: the measures of both groups by environment, and with equal weight for each environment."""
-    if found.empty:
+    if found.empty or paired(found).empty:
         return _no_rows("environment", "executions", "metric", "group")
     wide = by_execution(found).pivot(index=["environment", "run_id"], columns="group", values=list(MEASURES))
     samples = {str(env): own for env, own in wide.groupby(level="environment", observed=True)}
