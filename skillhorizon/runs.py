@@ -69,8 +69,13 @@ def folder_name(agent: str) -> str:
     return agent.replace(":", "-").replace("/", "-")
 
 
-def evaluate(agent: str, environment: str, params: Params, data: str | Path, work: str | Path) -> pd.DataFrame:
-    """Let an agent work on the whole set of an environment and write its traces; returns the table of runs."""
+def evaluate(
+    agent: str, environment: str, params: Params, data: str | Path, work: str | Path, out: str | Path | None = None
+) -> pd.DataFrame:
+    """Let an agent work on the whole set of an environment in ``data``; returns the table of its runs.
+
+    Finished runs are kept in ``work``; the traces are written below ``out``, by default below ``data``.
+    """
     data, work = Path(data), Path(work) / folder_name(agent) / environment
     assigned = assignments(agent, environment, params, data)
     work.mkdir(parents=True, exist_ok=True)
@@ -83,7 +88,7 @@ def evaluate(agent: str, environment: str, params: Params, data: str | Path, wor
     ):
         _keep(finished, work / open_ones[index].key)
     done = [msgspec.msgpack.decode((work / a.key).read_bytes(), type=Finished) for a in assigned]
-    folder = data / "traces" / folder_name(agent) / environment
+    folder = Path(out or data) / "traces" / folder_name(agent) / environment
     runs = [f.run for f in done]
     trace.write(
         folder,
