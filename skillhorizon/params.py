@@ -62,7 +62,10 @@ class Agents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Evaluate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which agents work on the sets, and after which shares of A beyond R their runs are scored on the way."""
+    """Which simulated agents work on the sets, and after which shares of A beyond R their runs are scored on the way.
+
+    Any other agent is evaluated by the notebook itself or by ``runs.evaluate``.
+    """
 
     agents: tuple[str, ...] = tuple(PROFILES)
     prefixes: tuple[Factor, ...] = (0.0, 0.125, 0.25, 0.375, 0.5)
@@ -135,7 +138,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"agents.profiles cannot redefine {twice[0]!r}")
         for name in self.evaluate.agents:
             if name not in self.agents.profiles:
-                self._known_agent(name)
+                raise ValueError(f"evaluate.agents names {name!r}, which agents.profiles does not describe")
 
     def cores(self, profile: str | None = None) -> int:
         """Processes that work side by side."""
@@ -150,13 +153,6 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(str(error)) from None
         factor = self.budget_factor if chosen.budget_factor is None else chosen.budget_factor
         return Settings(chosen.tasks, chosen.bands, own.first_seed, factor, self.cores(profile))
-
-    @staticmethod
-    def _known_agent(name: str) -> None:
-        try:
-            agents.agent(name)
-        except InputError as error:
-            raise ValueError(f"evaluate.agents: {error}") from None
 
     def _profile(self, name: str) -> Profile:
         if name not in self.profiles:

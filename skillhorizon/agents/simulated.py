@@ -70,26 +70,27 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 PROFILES: dict[str, Profile] = {
     "diligent": Profile(
-        slip=0.0005, slip_context=0.5, recall=0.999, heed=0.95, persistence=4, redundancy=0.06, batch=2
+        slip=0.0003, slip_context=0.5, kept=0.9, recall=0.999, heed=0.95, persistence=4, stop=0.00002, stop_stall=1.0,
+        redundancy=0.06, batch=2,
     ),
     "steady": Profile(
-        slip=0.001, slip_context=1.0, slip_distance=0.2, recall=0.995, heed=0.9, stop=0.0001, stop_stall=1.0,
+        slip=0.001, slip_context=1.0, slip_distance=0.2, kept=0.8, recall=0.99, heed=0.9, stop=0.0001, stop_stall=1.0,
         redundancy=0.04, awareness=0.99, batch=3,
     ),
     "forgetful": Profile(
-        slip=0.001, slip_context=2.0, slip_distance=1.0, recall=0.9, heed=0.9, stop=0.0001, stop_stall=1.0,
+        slip=0.0005, slip_context=2.0, slip_distance=1.0, kept=0.3, recall=0.9, heed=0.9, stop=0.00005, stop_stall=1.0,
         redundancy=0.08, awareness=0.97, batch=2,
     ),
     "hasty": Profile(
-        slip=0.0015, slip_context=0.5, recall=0.99, heed=0.8, persistence=1, stop=0.002, stop_stall=2.0, confirm=0.9,
-        redundancy=0.01, awareness=0.95, batch=4,
+        slip=0.0015, slip_context=0.5, kept=0.8, recall=0.99, heed=0.8, persistence=1, stop=0.0015, stop_stall=2.0,
+        confirm=0.9, redundancy=0.01, awareness=0.95, batch=4,
     ),
     "careless": Profile(
-        slip=0.006, slip_context=1.0, slip_distance=0.5, recall=0.97, heed=0.85, persistence=2, stop=0.0003,
+        slip=0.005, slip_context=1.0, slip_distance=0.5, kept=0.7, recall=0.97, heed=0.85, persistence=2, stop=0.0002,
         stop_stall=1.0, redundancy=0.02, awareness=0.9, batch=4,
     ),
     "stubborn": Profile(
-        slip=0.002, slip_context=1.0, recall=0.99, heed=0.3, persistence=12, stop=0.00005, redundancy=0.15,
+        slip=0.003, slip_context=1.0, kept=0.7, recall=0.99, heed=0.1, persistence=40, stop=0.00002, redundancy=0.2,
         awareness=0.98,
     ),
 }  # fmt: skip
@@ -146,6 +147,8 @@ class Work:
         self.looked_away = False
         self.refusals = 0
         self.calls = 0
+        self.oldest: int | None = None
+        """step of the oldest observation that it rests on"""
         self.used: dict[Hashable, None] = {}
         self.again: list[int] = []
         """steps whose calls it makes again first, to read what they showed"""
@@ -335,12 +338,9 @@ class SimulatedMind:
         profile = self.profile
         if not profile.slip:
             return 0.0
-        seen = (step for key in work.used if (step := self.memory.seen_at(key)) is not None)
-        distance = len(self.made) - min(map(self._newest, seen), default=len(self.made))
+        distance = 0 if work.oldest is None else len(self.made) - work.oldest
         filled = min(1.0, self._size / self.trigger)
-        return (
-            profile.slip * (1 + profile.slip_context * filled) * (1 + profile.slip_distance * max(0, distance) / 1000)
-        )
+        return profile.slip * (1 + profile.slip_context * filled) * (1 + profile.slip_distance * distance / 1000)
 
     # -- what came of it -------------------------------------------------------------------------------------------
 
@@ -404,7 +404,7 @@ class SimulatedMind:
             self._failed(work)
         finally:
             self.memory.used = None
-        if work.call is not None:
+        if work.call is not None and len(work.used) > before:
             self._recall(work, [*work.used][before:])
 
     def _looks_away(self, work: Work) -> bool:
@@ -417,7 +417,11 @@ class SimulatedMind:
         """What has left the context is read again, or is gone without the agent's knowing it."""
         for key in keys:
             step = self.memory.seen_at(key)
-            if not step or self._newest(step) >= self.horizon or step in work.again:
+            if not step:  # not kept, or kept before anything was read
+                continue
+            newest = self.seen_again.get(step, step)
+            work.oldest = newest if work.oldest is None else min(work.oldest, newest)
+            if newest >= self.horizon or step in work.again:
                 continue
             if self.rng.random() < self.profile.kept:
                 continue
@@ -426,9 +430,6 @@ class SimulatedMind:
                 work.lost = True
             elif call.tool in self.tools and self.tools[call.tool].kind in ("query", "skill"):
                 work.again.append(step)
-
-    def _newest(self, step: int) -> int:
-        return self.seen_again.get(step, step)
 
     def _failed(self, work: Work) -> None:
         """Leave a piece of work; it may be taken up again from fresh reads, so many times."""
