@@ -78,7 +78,7 @@ def clone(tmp_path) -> Clone:
 
 @pytest.mark.slow
 def test_the_pipeline_runs_what_has_changed_and_repeats_to_the_byte(clone):
-    assert clone.repro() == {"construct@finance", "construct@toy", "mea", "tables"}
+    assert clone.repro() == {"construct@finance", "construct@toy", "horizons", "mea", "tables"}
     made = clone.made()
     assert {
         "data/results/notebooks/01_construct_finance.ipynb",
@@ -92,13 +92,13 @@ def test_the_pipeline_runs_what_has_changed_and_repeats_to_the_byte(clone):
     assert clone.repro() == set()
     assert str(clone.folder).encode() not in b"".join(made.values())
 
-    assert clone.repro("-f") == {"construct@finance", "construct@toy", "mea", "tables"}
+    assert clone.repro("-f") == {"construct@finance", "construct@toy", "horizons", "mea", "tables"}
     assert clone.made() == made
 
     clone.change("toy: {first_seed: 1000000}", "toy: {first_seed: 2000000}")
     clone.change("paper: {tasks: 30", "paper: {tasks: 31")
     clone.change("processes: 1", "processes: 2")
-    assert clone.repro() == {"construct@toy", "mea", "tables"}
+    assert clone.repro() == {"construct@toy", "horizons", "mea", "tables"}
     changed = {name for name, data in clone.made().items() if data != made[name]}
     assert {name for name in changed if "finance" in name} == set()
     assert "data/tasks/toy.parquet" in changed

@@ -11,12 +11,12 @@ import pytest
 
 import skillhorizon as sh
 from skillhorizon.agents import mea
+from skillhorizon.agents.mea.audits import ScriptedAuditor
 from skillhorizon.agents.mea.hands import Faithful, Stopped
 from skillhorizon.agents.mea.loop import Limits, Mea, Roles
 from skillhorizon.agents.mea.rehearsal import Rehearsal, written
 from skillhorizon.agents.mea.roles import Changes, Desk
 from skillhorizon.agents.mea.scripted import (
-    ScriptedAuditor,
     ScriptedExecutor,
     ScriptedManager,
     TrustingManager,

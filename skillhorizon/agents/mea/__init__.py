@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 from skillhorizon.agents import models
 from skillhorizon.agents.harness import AsyncMind, Mind
+from skillhorizon.agents.mea.audits import ScriptedAuditor
 from skillhorizon.agents.mea.hands import Faithful, Hand, Simulated
 from skillhorizon.agents.mea.loop import Limits, Mea, Roles
 from skillhorizon.agents.mea.minds import MindAuditor, MindExecutor, MindManager
-from skillhorizon.agents.mea.scripted import ScriptedAuditor, ScriptedExecutor, ScriptedManager, TrustingManager
+from skillhorizon.agents.mea.scripted import ScriptedExecutor, ScriptedManager, TrustingManager
 from skillhorizon.agents.simulated import PROFILES, Profile
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.ids import stream
