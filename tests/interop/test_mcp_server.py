@@ -22,6 +22,7 @@ from skillhorizon.interop.mcp_server import (
     ALLOWANCE,
     ATTEMPTS,
     BRIEF,
+    MAX_ARGUMENT_BYTES,
     MAX_REQUEST_BYTES,
     OBSERVATION_SCHEMA,
     Desks,
@@ -139,6 +140,20 @@ def test_a_refusal_is_a_result_marked_as_an_error_and_changes_nothing():
             assert served.results[-1].structured_content["error"]["code"] == code
             assert served.results[-1].meta[ATTEMPTS] == {"used": gateway.used, "remaining": gateway.remaining}
         assert left(served)["used"] == 4
+
+
+def test_arguments_beyond_the_limit_are_an_error_of_the_request_and_take_no_attempt():
+    task = small_task(FIRST)
+    skill = task.brief["skills"][0]
+    with in_process(task) as served:
+        arguments = {"skill": skill, "script": "none", "input": {"x": ""}}
+        room = MAX_ARGUMENT_BYTES - len(canonical(arguments))
+        arguments["input"] = {"x": "y" * room}
+        assert served.call("run_skill_script", arguments)["error"]["code"] == "unknown_id"
+        arguments["input"] = {"x": "y" * (room + 1)}
+        with pytest.raises(MCPError, match="arguments of more than"):
+            served.call("run_skill_script", arguments)
+        assert left(served)["used"] == 1
 
 
 def test_the_allowance_is_enforced_and_declarations_stay_free():
