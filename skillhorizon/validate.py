@@ -114,7 +114,7 @@ def _examined(assigned: Assigned, work: Path) -> None:
 
 class Reach(msgspec.Struct, frozen=True):
     """One fresh task above the released bands, validated. Times are of one process; ``per_call`` in microseconds of
-    the Gateway, without token counting, and ``growth`` is its ratio to that of a 64K task of the same configuration."""
+    the Gateway, without token counting, and ``growth`` is its ratio to that of a 64K task of the same family."""
 
     env: str
     band: str
@@ -132,14 +132,20 @@ def beyond(environment: str, band: str, seed: int = EVALUATION_SEEDS) -> Reach:
     env = envs.load(environment)
     begin = perf_counter()
     config = env.configs(band)[0]
+    before = next(c for c in env.configs("64K") if c.family == config.family)
     task, run = generation.generate(env, config, seed)
     construct.validate(task)
     seconds = perf_counter() - begin
-    small, small_run = generation.generate(env, env.config("64K", config.id), seed)
-    per_call, before = _per_call(task, run), _per_call(small, small_run)
+    per_call, per_call_before = _per_call(task, run), _per_call(*generation.generate(env, before, seed))
     measured = (task.workload, run.trace.calls, run.trace.business_calls)
     return Reach(
-        environment, band, task.id, *measured, round(seconds, 1), round(per_call, 1), round(per_call / before, 2)
+        environment,
+        band,
+        task.id,
+        *measured,
+        round(seconds, 1),
+        round(per_call, 1),
+        round(per_call / per_call_before, 2),
     )
 
 
