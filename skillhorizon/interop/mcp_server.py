@@ -40,6 +40,7 @@ from skillhorizon.agents.protocol import Outcome
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.gateway import Observation
 from skillhorizon.core.journal import Journal
+from skillhorizon.core.serial import UNENCODABLE, canonical
 from skillhorizon.core.task import Task
 from skillhorizon.core.tools import Tool
 
@@ -56,6 +57,9 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MAX_SESSIONS = 64  # each holds a world in memory
 IDLE_SECONDS = 24 * 3600.0  # a client that thinks for long keeps its world
 MAX_REQUEST_BYTES = 1 << 20
+MAX_ARGUMENT_BYTES = 1 << 17
+"""Scripts run in the server. None loops over a value, so the size of its input bounds its time and memory: at this size
+the slowest takes about a second (tests/interop/test_script_bounds.py). Reference calls stay below an eighth of it."""
 
 OBSERVATION_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -200,7 +204,7 @@ class Desks:
         """The run that the client works on; None for one of its session's own."""
         if self.shared or connection.session_id is None:
             return ""
-        name = context.request.query_params.get("run")
+        name: str | None = context.request.query_params.get("run") if context.request is not None else None
         if name is not None and not _NAME.fullmatch(name):
             raise MCPError(types.INVALID_REQUEST, "a run's name is up to 40 small letters, digits and hyphens")
         return name
@@ -299,6 +303,8 @@ def server(task: Task, desks: Desks) -> Server[Any]:
         return types.ReadResourceResult(contents=[contents], _meta={ATTEMPTS: answer.attempts})
 
     async def _made(context: Context, name: str, arguments: dict[str, Any] | None) -> Answer:
+        if _size(arguments) > MAX_ARGUMENT_BYTES:
+            raise MCPError(types.INVALID_PARAMS, f"arguments of more than {MAX_ARGUMENT_BYTES} bytes")
         desk = await desks.desk(context)
         try:
             return await desk.call(name, arguments)
@@ -365,19 +371,27 @@ def _is_modern(context: Context) -> bool:
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-async def _sessions_only(context: Context, call_next: CallNext) -> HandlerResult:
+async def _sessions_only(ctx: Context, call_next: CallNext) -> HandlerResult:
     """Refuse the protocol without sessions where only a session tells one client from another."""
-    if context.request is not None and _is_modern(context):
+    if ctx.request is not None and _is_modern(ctx):
         raise MCPError(
             types.UNSUPPORTED_PROTOCOL_VERSION,
             "over HTTP a world belongs to a session; begin one with initialize",
-            {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": context.protocol_version},
+            {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": ctx.protocol_version},
         )
-    return await call_next(context)
+    return await call_next(ctx)
 
 
 def _json(value: Any) -> str:
-    return msgspec.json.encode(value, order="sorted").decode()
+    return canonical(value).decode()
+
+
+def _size(arguments: Any) -> int:
+    """Bytes of the arguments; none where the Gateway will say that JSON cannot carry them."""
+    try:
+        return len(canonical(arguments))
+    except UNENCODABLE:
+        return 0
 
 
 def _text(uri: str, text: str) -> types.ReadResourceResult:

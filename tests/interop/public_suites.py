@@ -1,5 +1,5 @@
-"""Public checks that others wrote, run by ``make interop``: the MCP conformance suite, the MCP inspector's command line
-(both from npm, on Node 22) and Harbor's static checker (from PyPI, on Python 3.12 or newer; skipped where there is none).
+"""Public checks that others wrote, run by ``make interop``: the MCP conformance suite and the MCP inspector's command
+line (from npm, on Node 22), and Harbor's static checker (from PyPI, on Python 3.12 or newer; skipped without one).
 
 Scenarios are those of the capabilities that the server declares: tools and resources. The suite has others for what the
 server does not declare (prompts, completion, logging, subscriptions) and for fixture tools of the suite's own;

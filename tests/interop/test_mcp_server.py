@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 import anyio
 import httpx
@@ -22,6 +23,7 @@ from skillhorizon.interop.mcp_server import (
     ALLOWANCE,
     ATTEMPTS,
     BRIEF,
+    MAX_ARGUMENT_BYTES,
     MAX_REQUEST_BYTES,
     OBSERVATION_SCHEMA,
     Desks,
@@ -141,10 +143,24 @@ def test_a_refusal_is_a_result_marked_as_an_error_and_changes_nothing():
         assert left(served)["used"] == 4
 
 
-def test_the_allowance_is_enforced_and_declarations_stay_free():
+def test_arguments_beyond_the_limit_are_an_error_of_the_request_and_take_no_attempt():
     task = small_task(FIRST)
     skill = task.brief["skills"][0]
     with in_process(task) as served:
+        arguments = {"skill": skill, "script": "none", "input": {"x": ""}}
+        room = MAX_ARGUMENT_BYTES - len(canonical(arguments))
+        arguments["input"] = {"x": "y" * room}
+        assert served.call("run_skill_script", arguments)["error"]["code"] == "unknown_id"
+        arguments["input"] = {"x": "y" * (room + 1)}
+        with pytest.raises(MCPError, match="arguments of more than"):
+            served.call("run_skill_script", arguments)
+        assert left(served)["used"] == 1
+
+
+def test_the_allowance_is_enforced_and_declarations_stay_free(tmp_path):
+    task, journal = small_task(FIRST), tmp_path / "run.sqlite"
+    skill = task.brief["skills"][0]
+    with client(server(task, Desks(task, journal))) as served:
         assert f"{task.budget} attempts" in served.client.instructions
         for _ in range(task.budget):
             assert served.call("list_notices")["ok"]
@@ -155,6 +171,7 @@ def test_the_allowance_is_enforced_and_declarations_stay_free():
             served.text(f"skill://{skill}/SKILL.md")
         assert served.text(BRIEF) == canonical(task.brief).decode()
         assert left(served)["used"] == task.budget
+    assert Journal.load(journal).end["end"] == "exhausted"
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
@@ -324,16 +341,21 @@ def test_ten_calls_at_once_are_made_one_after_the_other(transport, tmp_path):
     assert (run.calls, run.gateway.used) == (20, 10)
 
 
-def test_a_world_ends_with_its_session():
-    desks = Desks(small_task(FIRST))
-    with over_http(desks) as url:
+def test_a_world_ends_with_its_session(tmp_path):
+    journal = tmp_path / "run.sqlite"
+    with over_http(Desks(small_task(FIRST), journal)) as url:
         headers = {"accept": "application/json, text/event-stream"}
         hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HANDSHAKE}
         answer = httpx.post(url, json=hello, headers=headers)
         headers["mcp-session-id"] = answer.headers["mcp-session-id"]
         ask = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "list_notices"}}
         assert httpx.post(url, json=ask, headers=headers).json()["result"]["structuredContent"]["ok"]
+        assert Journal.load(journal).end is None
         assert httpx.delete(url, headers=headers).status_code == 200
+        deadline = time.monotonic() + 10
+        while Journal.load(journal).end is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
         assert httpx.post(url, json=ask, headers=headers).status_code == 404
 
 
@@ -379,6 +401,17 @@ def test_the_address_has_host_and_port():
 
 
 # -- interruptions -------------------------------------------------------------------------------------------------
+
+
+def test_an_interrupted_server_closes_its_journals(tmp_path):
+    task, journal = small_task(FIRST), tmp_path / "run.sqlite"
+    with process(task_file(task, tmp_path), "--journal", journal) as (running, url), client(url) as served:
+        served.call("list_notices")
+        running.send_signal(signal.SIGINT)
+        assert running.wait(20) == 130
+    assert Journal.load(journal).end["why"] == "the client closed its session"
+    assert not journal.with_name("run.sqlite-wal").exists()
+    assert sh.replay(journal).calls == 1
 
 
 @pytest.mark.parametrize("transport", ["http", "stdio"])

@@ -1,6 +1,10 @@
 # docker build -t skillhorizon:latest -f skillhorizon.Dockerfile PATH/TO/SKILLHORIZON
 FROM python:3.11-slim
-COPY . /src
-RUN pip install --no-cache-dir --no-deps -r /src/requirements.lock \
- && pip install --no-cache-dir --no-deps --no-build-isolation /src \
- && rm -r /src
+WORKDIR /src
+COPY pyproject.toml requirements.lock README.md CHANGELOG.md LICENSE ./
+RUN pip install --no-cache-dir --no-deps -r requirements.lock
+COPY data/tokenizer data/tokenizer
+COPY data/published data/published
+COPY skillhorizon skillhorizon
+RUN pip install --no-cache-dir --no-deps --no-build-isolation .
+WORKDIR /
