@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
@@ -164,14 +162,11 @@ def test_the_inspect_task_scores_what_the_conversation_left(monkeypatch, tmp_pat
 
 
 def test_inspect_finds_the_tasks_by_name(tmp_path):
-    """Its mock model's own answer is no JSON, so nothing is attempted and nothing is met; the log says so."""
-    command = [sys.executable, "-m", "inspect_ai", "eval", "skillhorizon/docs", "-T", "tasks=1", "-T", "first_seed=5"]
-    command += ["--model", "mockllm/model", "--log-dir", str(tmp_path), "--log-format", "json", "--display", "plain"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = tmp_path.glob("*.json")
-    log = json.loads(path.read_text())
-    assert (log["status"], log["eval"]["task"]) == ("success", "skillhorizon/docs")
-    (sample,) = log["samples"]
-    assert sample["scores"]["final_state"]["value"] == {"lgc": 0.0, "ts": 0.0}
-    assert sample["scores"]["final_state"]["metadata"]["end"] == "failed"
+    """By the package's entry point. A model that never says anything of the protocol is given up."""
+    model = get_model("mockllm/model", custom_outputs=lambda *_: output("I shall begin shortly."), memoize=False)
+    arguments = {"tasks": 1, "first_seed": 5}
+    (log,) = inspect_eval("skillhorizon/docs", task_args=arguments, model=model, log_dir=str(tmp_path), display="none")
+    assert (log.status, log.eval.task) == ("success", "docs")
+    (sample,) = log.samples
+    assert sample.scores["final_state"].value == {"lgc": 0.0, "ts": 0.0}
+    assert sample.scores["final_state"].metadata["end"] == "failed"
