@@ -191,6 +191,8 @@ def figure5(frames: Frames, source: str) -> Figure:
 
 def figure6(frames: Frames, source: str) -> Figure:
     """Mean task success of the first n tasks over many family-balanced orders, with the central 90 %."""
+    if "figure6" not in frames:
+        return _empty(source, "no such execution")
     points = frames["figure6"]
     wide = points.pivot_table(index="sampled_tasks", columns="statistic", values="value_pct").sort_index().astype(float)
     with mpl.rc_context(STYLE):
@@ -369,6 +371,14 @@ def _recovery(axes: Axes, points: pd.DataFrame, order: Sequence[str]) -> None:
         axes.get_ylim()[0] if points.empty else min(axes.get_ylim()[0], points["value_pct"].astype(float).min() - 3)
     )
     axes.set_ylim(max(0, min(50.0, lowest)), 102)
+
+
+def _empty(source: str, words: str) -> Figure:
+    with mpl.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(0.75 * WIDTH, 3.0))
+        axes.set_axis_off()
+        _nothing(axes, words)
+        return finished(figure, source)
 
 
 def _nothing(axes: Axes, words: str) -> None:
