@@ -320,15 +320,16 @@ def _unfinished(axes: Axes, rates: pd.DataFrame) -> None:
     )
     _whiskers(axes, range(len(order)), part, "joint_event_pct")
     high = part["joint_event_pct_high"].astype(float) if "joint_event_pct_high" in part else heights
-    for place, (height, label_at) in enumerate(zip(heights, high, strict=True)):
+    for place, height in enumerate(heights):
         if pd.notna(height):
+            beside = (3, 1, "left") if "joint_event_pct_high" in part else (0, 2, "center")
             axes.annotate(
-                f"{height:.1f}", (place, label_at), (0, 2), textcoords="offset points", ha="center", va="bottom"
+                f"{height:.1f}", (place, height), beside[:2], textcoords="offset points", ha=beside[2], va="bottom"
             )
     axes.set_xticks(
         range(len(order)), [f"{b}\nn={n:,}" for b, n in zip(order, part["n"].fillna(0).astype(int), strict=True)]
     )
-    axes.set_ylim(0, max(10.0, 1.2 * high.max()) if len(high.dropna()) else 10)
+    axes.set_ylim(0, max([10.0, *(1.3 * high.dropna())]))
     axes.grid(axis="x", visible=False)
     axes.set_xlabel("Reference workload (tokens)")
     axes.set_ylabel("Failed finals with both (%)")
