@@ -114,7 +114,7 @@ def _contents() -> str:
 def _pair(name: str, title: str, cells: dict[str, str]) -> str:
     sides = "".join(
         f"<div class='side {source}'><h4>{markup.escape(label)}</h4>"
-        f"{cells.get(source) or '<p class=none>not made: no traces, or none that it speaks of</p>'}</div>"
+        f"{cells.get(source) or '<p class=none>not made: there are no traces</p>'}</div>"
         for source, label in SOURCES.items()
     )
     return f"<h3 id='{name}'>{markup.escape(title)}</h3><div class='pair'>{sides}</div>"

@@ -17,6 +17,7 @@ import pandas as pd
 from skillhorizon.analysis.frames import SOURCES, Frames, bands_of, in_order
 
 MISSING = "–"
+NOTHING = "no execution that this table speaks of"
 TEXT = ' class="t"'
 """Of a cell that is set flush left."""
 
@@ -356,6 +357,8 @@ def title(name: str) -> str:
 
 def html(name: str, frame: pd.DataFrame) -> str:
     """The table as HTML, one ``<table>`` a block."""
+    if frame.empty:
+        return f"<p class='none'>{NOTHING}</p>"
     return "\n".join(sheet_html(sheet) for sheet in sheets(name, frame))
 
 
@@ -380,7 +383,7 @@ def sheet_html(sheet: Sheet) -> str:
 
 def latex(name: str, frame: pd.DataFrame, note: str = "") -> str:
     """The table as LaTeX (booktabs), with its caption and ``note``."""
-    blocks = "\n\n".join(_latex(sheet) for sheet in sheets(name, frame))
+    blocks = NOTHING if frame.empty else "\n\n".join(_latex(sheet) for sheet in sheets(name, frame))
     caption = _escaped(f"{TABLES[name].title}. {note}".strip())
     label = f"tab:{name}"
     return f"\\begin{{table}}\n\\centering\\small\n\\caption{{{caption}}}\\label{{{label}}}\n{blocks}\n\\end{{table}}\n"
@@ -444,8 +447,8 @@ class Shown(NamedTuple):
     def __repr__(self) -> str:
         lines = [title(self.name)]
         for source, frame in self.sides.items():
-            lines.append(SOURCES[source])
-            for sheet in sheets(self.name, frame):
+            lines += [SOURCES[source], *([NOTHING] if frame.empty else [])]
+            for sheet in [] if frame.empty else sheets(self.name, frame):
                 widths = [max(len(row[i]) for row in [sheet.heads, *sheet.rows]) for i in range(len(sheet.heads))]
                 for row in [sheet.heads, *sheet.rows]:
                     lines.append("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
