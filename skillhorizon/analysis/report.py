@@ -131,7 +131,7 @@ def _image(path: Path, title: str) -> str:
 def _facts(measured: Frames) -> Iterator[str]:
     for name, frame in measured.items():
         if name.startswith("facts_"):
-            heads = {c: (c.replace("_", " "), 1 if frame[c].dtype.kind == "f" else 0) for c in frame}
+            heads = {str(c): (str(c).replace("_", " "), 1 if frame[c].dtype.kind == "f" else 0) for c in frame}
             sheet = results.plain(frame, heads)
             title = name.removeprefix("facts_").replace("_", " ").capitalize()
             body = f"<h4>{SOURCES[MEASURED]}</h4>{results.sheet_html(sheet)}"
