@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -45,8 +46,8 @@ def with_facts(folder: str | Path) -> dict[str, pd.DataFrame]:
     return {**frames.published(folder), "text_facts": frames.read(Path(folder) / "text_facts.csv")}
 
 
-def _pairs(printed: pd.Series, derived: pd.Series) -> Pairs:
-    """Side by side where both have an entry under the same key; a key of the printed side alone is a mistake."""
+def _pairs(printed: Any, derived: Any) -> Pairs:
+    """Two series of numbers side by side, by their index; a printed number without a partner is a mistake."""
     both = pd.DataFrame({"printed": printed, "derived": derived.reindex(printed.index)})
     if both.empty or both.isna().any(axis=None):
         raise ValueError("a printed number has nothing to be derived from")

@@ -18,8 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from skillhorizon.analysis import scale, tables
-from skillhorizon.analysis.measures import measures
+from skillhorizon.analysis import measures, scale, tables
 from skillhorizon.analysis.populations import REFERENCE, Traces
 from skillhorizon.analysis.sources import Measured
 from skillhorizon.core import bands
@@ -80,16 +79,34 @@ def published(folder: str | Path) -> dict[str, pd.DataFrame]:
 
 
 def measured(data: str | Path, agents: Sequence[str] | None = None) -> dict[str, pd.DataFrame]:
-    """All frames that the traces and task sets below ``data`` give, those of Tables 3 to 6 included.
+    """All frames that the traces and task sets below ``data`` give."""
+    return {**of_runs(data, agents), **of_events(data, agents)}
+
+
+def of_runs(data: str | Path, agents: Sequence[str] | None = None) -> dict[str, pd.DataFrame]:
+    """The frames that need the table of runs alone, and those of the task sets (Tables 3 to 6).
 
     Without ``agents``, those of all agents but the reference; where there are no others, the reference's.
     """
+    source = Measured(Path(data) / "tasks")
+    of_the_set = {f"table{number:02}": make(source) for number, make in _OF_THE_SET.items()}
+    return _named(measures.of_runs(_traces(data, agents))) | of_the_set
+
+
+def of_events(data: str | Path, agents: Sequence[str] | None = None) -> dict[str, pd.DataFrame]:
+    """The frames that take a look into the runs, call by call; ``agents`` as above."""
+    return _named(measures.of_events(_traces(data, agents)))
+
+
+def _traces(data: str | Path, agents: Sequence[str] | None) -> Traces:
     folder = Path(data) / "traces"
     if agents is None and not any(p.parents[1].name != REFERENCE for p in folder.glob("*/*/runs.parquet")):
         agents = [REFERENCE]
-    found = {key(name): frame for name, frame in measures(Traces(data, agents)).items()}
-    source = Measured(Path(data) / "tasks")
-    return found | {f"table{number:02}": make(source) for number, make in _OF_THE_SET.items()}
+    return Traces(data, agents)
+
+
+def _named(found: Frames) -> dict[str, pd.DataFrame]:
+    return {key(name): frame for name, frame in found.items()}
 
 
 def key(name: str) -> str:

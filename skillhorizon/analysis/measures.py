@@ -17,6 +17,11 @@ from skillhorizon.core.errors import InputError
 
 def measures(traces: Traces) -> dict[str, pd.DataFrame]:
     """Name of a table or figure -> its numbers; facts that the text states beside them are under ``facts_…``."""
+    return {**of_runs(traces), **of_events(traces)}
+
+
+def of_runs(traces: Traces) -> dict[str, pd.DataFrame]:
+    """What the ends of runs say."""
     runs = traces.runs
     found = {
         "table01_main_results": outcomes.table01(runs),
@@ -40,8 +45,14 @@ def measures(traces: Traces) -> dict[str, pd.DataFrame]:
     }
     with suppress(InputError):  # a smaller profile has no such tasks
         found["figure6"] = sampling.figure6(runs)
+    return found
+
+
+def of_events(traces: Traces) -> dict[str, pd.DataFrame]:
+    """What takes a look into the runs, call by call."""
+    runs = traces.runs
     failed = recovery.failed_cycles(traces)
-    found |= {
+    found = {
         "table15_recovery_populations": recovery.table15(failed),
         "table16_recovery_outcomes": recovery.table16(failed),
         "figure5": recovery.figure5(failed, traces.prefixes, runs),

@@ -45,7 +45,7 @@ RETRIES = dict(zip((3, 4, 5, 6, 7), zip(OKABE_ITO, MARKERS, strict=False), stric
 
 PAPER_ORDER = ("Grok 4.6", "Gemini 3.8 Flash", "Qwen3.8-Flash", "GPT-5.6 Sol", "DeepSeek V4.1 Flash")
 LAMBDAS = {0.0: "0", 0.125: "1/8", 0.25: "1/4", 0.375: "3/8", 0.5: "1/2"}
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 8.5,
     "axes.titlesize": 9,
     "axes.labelsize": 8.5,
@@ -191,6 +191,8 @@ def figure5(frames: Frames, source: str) -> Figure:
 
 def figure6(frames: Frames, source: str) -> Figure:
     """Mean task success of the first n tasks over many family-balanced orders, with the central 90 %."""
+    if "figure6" not in frames:
+        return _empty(source, "no such execution")
     points = frames["figure6"]
     wide = points.pivot_table(index="sampled_tasks", columns="statistic", values="value_pct").sort_index().astype(float)
     with mpl.rc_context(STYLE):
@@ -318,15 +320,16 @@ def _unfinished(axes: Axes, rates: pd.DataFrame) -> None:
     )
     _whiskers(axes, range(len(order)), part, "joint_event_pct")
     high = part["joint_event_pct_high"].astype(float) if "joint_event_pct_high" in part else heights
-    for place, (height, label_at) in enumerate(zip(heights, high, strict=True)):
+    for place, height in enumerate(heights):
         if pd.notna(height):
+            beside = (3, 1, "left") if "joint_event_pct_high" in part else (0, 2, "center")
             axes.annotate(
-                f"{height:.1f}", (place, label_at), (0, 2), textcoords="offset points", ha="center", va="bottom"
+                f"{height:.1f}", (place, height), beside[:2], textcoords="offset points", ha=beside[2], va="bottom"
             )
     axes.set_xticks(
         range(len(order)), [f"{b}\nn={n:,}" for b, n in zip(order, part["n"].fillna(0).astype(int), strict=True)]
     )
-    axes.set_ylim(0, max(10.0, 1.2 * high.max()) if len(high.dropna()) else 10)
+    axes.set_ylim(0, max([10.0, *(1.3 * high.dropna())]))
     axes.grid(axis="x", visible=False)
     axes.set_xlabel("Reference workload (tokens)")
     axes.set_ylabel("Failed finals with both (%)")
@@ -356,7 +359,7 @@ def _outcomes(axes: Axes, outcomes: pd.DataFrame) -> None:
     axes.set_title("(a) Outcomes", loc="left")
 
 
-def _recovery(axes: Axes, points: pd.DataFrame, order: Sequence[str]) -> None:
+def _recovery(axes: Axes, points: pd.DataFrame, order: list[str]) -> None:
     for x, (colour, marker) in RETRIES.items():
         part = points[points["x"] == x].set_index("band").reindex(order)
         style = "-" if len(order) > 2 else ":"
@@ -371,11 +374,19 @@ def _recovery(axes: Axes, points: pd.DataFrame, order: Sequence[str]) -> None:
     axes.set_ylim(max(0, min(50.0, lowest)), 102)
 
 
+def _empty(source: str, words: str) -> Figure:
+    with mpl.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(0.75 * WIDTH, 3.0))
+        axes.set_axis_off()
+        _nothing(axes, words)
+        return finished(figure, source)
+
+
 def _nothing(axes: Axes, words: str) -> None:
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color="#777777", style="italic")
 
 
-def _prefixes(axes: Axes, points: pd.DataFrame, order: Sequence[str], source: str) -> None:
+def _prefixes(axes: Axes, points: pd.DataFrame, order: list[str], source: str) -> None:
     axes.set_xticks(list(LAMBDAS), list(LAMBDAS.values()))
     axes.set_xlim(-0.03, 0.53)
     if points.empty:
@@ -391,9 +402,7 @@ def _prefixes(axes: Axes, points: pd.DataFrame, order: Sequence[str], source: st
     axes.set_ylim(-3, 103)
 
 
-def _lines(
-    axes: Axes, frame: pd.DataFrame, column: str, order: Sequence[str], looks: dict[str, tuple[str, str]]
-) -> None:
+def _lines(axes: Axes, frame: pd.DataFrame, column: str, order: list[str], looks: dict[str, tuple[str, str]]) -> None:
     """One line a model over the bands, with the interval of each point where the frame has one."""
     for place, (model, (colour, marker)) in enumerate(looks.items()):
         part = frame[frame["model"] == model].set_index("band").reindex(order)
@@ -433,7 +442,7 @@ def _ramp(steps: int) -> list[Any]:
     return [mpl.colormaps["cividis"](0.05 + 0.8 * i / max(steps - 1, 1)) for i in range(steps)]
 
 
-def _band_looks(order: Sequence[str]) -> list[tuple[str, Any, str]]:
+def _band_looks(order: list[str]) -> list[tuple[str, Any, str]]:
     """Band, colour, marker: a band of the paper looks the same whichever others are there."""
     known = [*bands.PAPER_BANDS, *(b for b in order if b not in bands.PAPER_BANDS)]
     looks = dict(zip(known, zip(_ramp(len(known)), MARKERS, strict=False), strict=False))

@@ -64,10 +64,14 @@ class Traces:
 
     @cached_property
     def prefixes(self) -> pd.DataFrame:
-        """What each run had reached at each prefix of its allowance: run_id, factor, attempts, goals_met, success."""
-        columns = ("run_id", "factor", "attempts", "goals_met", "success")
-        frames = [_read(folder / "prefixes.parquet", columns) for folder in self._folders(self.agents)]
-        return pd.concat(frames, ignore_index=True)
+        """What each run had reached at each prefix of its allowance: run_id, factor, attempts, goals_met, success.
+
+        An agent that was not scored on the way has none, as the reference.
+        """
+        columns = ["run_id", "factor", "attempts", "goals_met", "success"]
+        paths = [folder / "prefixes.parquet" for folder in self._folders(self.agents)]
+        frames = [_read(path, columns) for path in paths if path.is_file()]
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
     def parts(self, table: str, columns: Sequence[str], optional: bool = False) -> Iterator[Part]:
         """One table of the traces, agent by agent and environment by environment, so that memory holds one at a time.

@@ -114,7 +114,7 @@ def _contents() -> str:
 def _pair(name: str, title: str, cells: dict[str, str]) -> str:
     sides = "".join(
         f"<div class='side {source}'><h4>{markup.escape(label)}</h4>"
-        f"{cells.get(source) or '<p class=none>not made: no traces, or none that it speaks of</p>'}</div>"
+        f"{cells.get(source) or '<p class=none>not made: there are no traces</p>'}</div>"
         for source, label in SOURCES.items()
     )
     return f"<h3 id='{name}'>{markup.escape(title)}</h3><div class='pair'>{sides}</div>"
@@ -131,7 +131,7 @@ def _image(path: Path, title: str) -> str:
 def _facts(measured: Frames) -> Iterator[str]:
     for name, frame in measured.items():
         if name.startswith("facts_"):
-            heads = {c: (c.replace("_", " "), 1 if frame[c].dtype.kind == "f" else 0) for c in frame}
+            heads = {str(c): (str(c).replace("_", " "), 1 if frame[c].dtype.kind == "f" else 0) for c in frame}
             sheet = results.plain(frame, heads)
             title = name.removeprefix("facts_").replace("_", " ").capitalize()
             body = f"<h4>{SOURCES[MEASURED]}</h4>{results.sheet_html(sheet)}"

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from skillhorizon.analysis.frames import Frames, bands_of, in_order
+from skillhorizon.analysis.frames import SOURCES, Frames, bands_of, in_order
 
 MISSING = "–"
+NOTHING = "no execution that this table speaks of"
 TEXT = ' class="t"'
 """Of a cell that is set flush left."""
 
@@ -356,6 +357,8 @@ def title(name: str) -> str:
 
 def html(name: str, frame: pd.DataFrame) -> str:
     """The table as HTML, one ``<table>`` a block."""
+    if frame.empty:
+        return f"<p class='none'>{NOTHING}</p>"
     return "\n".join(sheet_html(sheet) for sheet in sheets(name, frame))
 
 
@@ -380,7 +383,7 @@ def sheet_html(sheet: Sheet) -> str:
 
 def latex(name: str, frame: pd.DataFrame, note: str = "") -> str:
     """The table as LaTeX (booktabs), with its caption and ``note``."""
-    blocks = "\n\n".join(_latex(sheet) for sheet in sheets(name, frame))
+    blocks = NOTHING if frame.empty else "\n\n".join(_latex(sheet) for sheet in sheets(name, frame))
     caption = _escaped(f"{TABLES[name].title}. {note}".strip())
     label = f"tab:{name}"
     return f"\\begin{{table}}\n\\centering\\small\n\\caption{{{caption}}}\\label{{{label}}}\n{blocks}\n\\end{{table}}\n"
@@ -427,21 +430,60 @@ def _escaped(text: str) -> str:
     return text.translate(_LATEX)
 
 
+class Shown(NamedTuple):
+    """A table as a notebook shows it, one source or several side by side."""
+
+    name: str
+    sides: Frames
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<div style='margin-right:2em'><em>{markup.escape(SOURCES[source])}</em>{html(self.name, frame)}</div>"
+            for source, frame in self.sides.items()
+        )
+        head = markup.escape(title(self.name))
+        return f"<b>{head}</b><div style='display:flex;flex-wrap:wrap;align-items:flex-start'>{cells}</div>"
+
+    def __repr__(self) -> str:
+        lines = [title(self.name)]
+        for source, frame in self.sides.items():
+            lines += [SOURCES[source], *([NOTHING] if frame.empty else [])]
+            for sheet in [] if frame.empty else sheets(self.name, frame):
+                widths = [max(len(row[i]) for row in [sheet.heads, *sheet.rows]) for i in range(len(sheet.heads))]
+                for row in [sheet.heads, *sheet.rows]:
+                    lines.append("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
+        return "\n".join(lines)
+
+
+def show(name: str, **sides: Frames) -> Shown:
+    """A table of the frames of each source that has it: ``show("table01", published=…, measured=…)``."""
+    return Shown(name, {source: found[name] for source, found in sides.items() if name in found})
+
+
 # -- files ---------------------------------------------------------------------------------------------------------
 
 
 def write(frames: Frames, source: str, folder: str | Path, *names: str) -> list[Path]:
-    """Write tables of a source as ``<folder>/<source>/table….csv``, all that the frames hold or those named.
+    """Write frames of a source as ``<folder>/<source>/….csv``: all tables and facts, or what is named.
 
     Returns the files. The same frames give the same bytes.
     """
     files = []
-    for name in names or TABLES:
+    for name in names or [n for n in frames if n.startswith(("table", "facts_"))]:
         if name in frames:
-            path = Path(folder) / source / f"{TABLES[name].file or name}.csv"
+            file = TABLES[name].file or name if name in TABLES else name
             text = frames[name].round(4).to_csv(index=False, lineterminator="\n")
-            files.append(put(path, text))
+            files.append(put(Path(folder) / source / f"{file}.csv", text))
     return files
+
+
+def metrics(frames: Frames) -> dict[str, dict[str, float]]:
+    """What ``dvc metrics`` compares: by agent, LGC and TS by band and over all, in percent."""
+    table = frames["table01"]
+    found: dict[str, dict[str, float]] = {}
+    for model, metric, band, value in zip(*(table[c] for c in ("model", "metric", "band", "value")), strict=True):
+        found.setdefault(str(model), {})[f"{metric} {band}"] = round(float(value), 2)
+    return found
 
 
 def put(path: Path, text: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 import pandas as pd
@@ -12,14 +11,21 @@ from skillhorizon.core.environment import Environment
 from skillhorizon.core.evaluation import Predicate
 
 
-def table07(profiles: Mapping[str, msgspec.Struct]) -> pd.DataFrame:
-    """Table 7 of simulated agents: in place of a model's reasoning the rates at which each fails, those that it has."""
-    rows = []
-    for name, profile in profiles.items():
-        rates = {k: v for k, v in msgspec.structs.asdict(profile).items() if not _is_default(profile, k, v)}
-        words = "; ".join(f"{key} {value:g}" for key, value in rates.items()) or "no weakness"
-        rows.append((name, "simulated agent", words, None))
+def table07(agents: Mapping[str, object]) -> pd.DataFrame:
+    """Table 7 of this project's agents; a simulated one has no reasoning, so its rates of failure stand there.
+
+    agents   name -> agent; one with a ``profile`` is simulated, and its rates are printed that are not the default
+    """
+    rows = [(name, *_setting(getattr(agent, "profile", None)), None) for name, agent in agents.items()]
     return pd.DataFrame(rows, columns=["model", "model_identifier", "reasoning_setting", "max_output_tokens"])
+
+
+def _setting(profile: msgspec.Struct | None) -> tuple[str | None, str | None]:
+    if profile is None:
+        return None, None
+    defaults = {field.name: field.default for field in msgspec.structs.fields(type(profile))}
+    rates = [f"{k} {v:g}" for k, v in msgspec.structs.asdict(profile).items() if v != defaults[k]]
+    return "simulated agent", "; ".join(rates) or "no weakness"
 
 
 def table08(environments: Iterable[Environment]) -> pd.DataFrame:
@@ -35,11 +41,6 @@ def table08(environments: Iterable[Environment]) -> pd.DataFrame:
     ]
     heads = ["environment", "local_goal_unit", "local_completion", "additional_task_requirements"]
     return pd.DataFrame(rows, columns=heads)
-
-
-def _is_default(profile: msgspec.Struct, name: str, value: Any) -> bool:
-    defaults = {f.name: f.default for f in msgspec.structs.fields(type(profile))}
-    return bool(defaults[name] == value)
 
 
 def _words(predicates: Iterable[Predicate]) -> str:
