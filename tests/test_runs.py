@@ -73,13 +73,13 @@ def test_a_run_for_each_task_in_the_order_of_the_set(made):
     assert found["cost"].isna().all()
 
 
-def test_prefixes_are_what_a_replay_of_the_calls_up_to_the_cutoff_scores(made):
+def test_prefixes_are_what_a_replay_of_the_calls_up_to_the_cutoff_scores(data, made):
     folder = made / "traces" / "careless" / ENV
     prefixes = trace.read(folder, "prefixes")
     assert list(prefixes["factor"])[:5] == [0.0, 0.125, 0.25, 0.375, 0.5]
     assert len(prefixes) == 15
     for task, (run_id, rows) in zip(tasks(), prefixes.groupby("run_id", sort=False), strict=True):
-        assigned = next(a for a in runs.assignments("careless", ENV, settings(), made.parent) if a.seed == task.seed)
+        assigned = next(a for a in runs.assignments("careless", ENV, settings(), data) if a.seed == task.seed)
         whole = runs.Watched(task, assigned)
         assigned.worker.act(task, whole, runs.SEED)
         for row in rows.itertuples():
@@ -116,7 +116,7 @@ def test_the_summary_counts_every_run(made):
 
 
 def test_finished_runs_are_not_made_again_and_the_bytes_are_the_same(data, made, monkeypatch, tmp_path):
-    monkeypatch.setattr(runs, "carry_out", None)
+    monkeypatch.setattr(runs, "carry_out", lambda *_: pytest.fail("a finished run was made again"))
     runs.evaluate("careless", ENV, settings(), data, made / "work", tmp_path)
     assert files(tmp_path) == files(made)
 
