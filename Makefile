@@ -1,7 +1,8 @@
-# make repro   set up .venv and run the whole pipeline
-# make test    set up .venv and run every check
-# make bench   speed and memory
-# make clean   remove .venv, caches and build products
+# make repro      set up .venv and run the whole pipeline
+# make test       set up .venv and run every check
+# make validate   every task of the released sets, and tasks of 2M and 4M tokens; goes on where it was interrupted
+# make bench      speed and memory
+# make clean      remove .venv, caches and build products
 # Needs only make and Python >= 3.11; name another interpreter with PYTHON=…
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ STAMP := .venv/.installed
 PY := PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python
 export PYTHONNOUSERSITE := 1
 
-.PHONY: repro test bench clean
+.PHONY: repro test validate bench clean
 
 repro: $(STAMP)
 	$(PY) -m dvc repro
@@ -25,6 +26,10 @@ test: $(STAMP)
 	$(PY) -m pytest -n auto
 	@if ls notebooks/*.ipynb >/dev/null 2>&1; then set -x; \
 	  $(PY) -m pytest --nbval-lax --nbval-current-env notebooks; fi
+
+validate: $(STAMP)
+	$(PY) -m skillhorizon validate
+	$(PY) -m skillhorizon validate --beyond
 
 bench: $(STAMP)
 	$(PY) -m pytest benchmarks --benchmark-only
@@ -39,5 +44,5 @@ $(STAMP): requirements.lock pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks
+	rm -rf .venv .validate build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -144,10 +144,11 @@ def choose(
 
 def load_task(path: str | Path) -> Task:
     """The task of a task file, built again and compared with the file's digest."""
-    return _rebuild(read_task_file(path), str(path))
+    return rebuild(read_task_file(path), str(path))
 
 
-def _rebuild(file: TaskFile, name: str) -> Task:
+def rebuild(file: TaskFile, name: str) -> Task:
+    """The task of a recipe; ``InputError`` (which begins with ``name``) where it comes out with another digest."""
     config = file.config
     try:
         env = environment(config.env)
@@ -281,7 +282,7 @@ def _contents(journal: Journal) -> tuple[Task, str, int, Outcome]:
     except msgspec.ValidationError as error:
         raise InputError(f"{name} is not the journal of a run ({error})") from None
     file = decode_task_file(msgspec.json.encode(meta.task), name)
-    return _rebuild(file, name), meta.agent, meta.seed, outcome
+    return rebuild(file, name), meta.agent, meta.seed, outcome
 
 
 def _seed(seed: int) -> int:

@@ -133,6 +133,36 @@ def _replay(options: argparse.Namespace) -> Answer:
     return Answer(DONE, _result(run, options.journal), lines)
 
 
+def _validate(options: argparse.Namespace) -> Answer:
+    from skillhorizon import envs, validate
+
+    names = options.env or envs.names()
+    for name in names:
+        envs.load(name)
+    if options.beyond:
+        return _beyond(names)
+    verdicts = validate.validate(
+        options.data, options.work, names, options.band, options.processes or os.cpu_count() or 1
+    )
+    faults = [f"{v.task}: {fault}" for v in verdicts for fault in v.faults]
+    table = validate.summary(verdicts).to_string(index=False) if verdicts else "no task of these bands"
+    invalid = sum(bool(v.faults) for v in verdicts)
+    lines = [*faults, table, f"{len(verdicts)} tasks: " + (f"{invalid} are not valid" if invalid else "all valid")]
+    return Answer(NO_SUCCESS if faults or not verdicts else DONE, {"ok": not faults, "tasks": verdicts}, lines)
+
+
+def _beyond(names: Sequence[str]) -> Answer:
+    import pandas as pd
+
+    from skillhorizon import validate
+    from skillhorizon.core.progress import track
+
+    wanted = [(name, band) for name in names for band in validate.BEYOND]
+    reached = [validate.beyond(*pair) for pair in track(wanted, "tasks beyond the released bands", len(wanted))]
+    table = pd.DataFrame([msgspec.structs.asdict(r) for r in reached]).to_string(index=False)
+    return Answer(DONE, {"ok": True, "tasks": reached}, [table, f"{len(reached)} tasks: all valid"])
+
+
 def _skills_check(options: argparse.Namespace) -> Answer:
     from skillhorizon import envs
     from skillhorizon.skill_check import check_folder
@@ -258,6 +288,16 @@ def _parser() -> argparse.ArgumentParser:
 
     replay = command(commands, "replay", _replay, "Make a journal's calls again and compare every observation.")
     replay.add_argument("journal", metavar="JOURNAL")
+
+    validate = command(
+        commands, "validate", _validate, "Build every task of the released sets again and run it in two legal orders."
+    )
+    validate.add_argument("--env", action="append", metavar="E", help="this environment; may be repeated")
+    validate.add_argument("--band", action="append", metavar="B", help="this band; may be repeated")
+    validate.add_argument("--beyond", action="store_true", help="instead, a fresh task of each at 2M and 4M")
+    validate.add_argument("--processes", type=int, metavar="N", help="by default as many as there are cores")
+    validate.add_argument("--data", default="data", metavar="DIR", help="where tasks/ and traces/ are (data)")
+    validate.add_argument("--work", default=".validate", metavar="DIR", help="what has been validated (.validate)")
 
     skills = commands.add_parser("skills", help="Look after the skill packages.")
     of_skills = skills.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -23,6 +23,7 @@ from skillhorizon.core.generation import EVALUATION_SEEDS
 Positive = Annotated[int, Meta(ge=1)]
 Tasks = Annotated[int, Meta(ge=1, le=1000)]
 """Planned seeds of one band lie in a block of a thousand."""
+Rate = Annotated[float, Meta(ge=0, le=1)]
 Factor = Annotated[float, Meta(ge=0)]
 Seed = Annotated[int, Meta(ge=EVALUATION_SEEDS, le=2**53)]
 """A set is evaluated on, so its seeds stay out of those for development."""
@@ -86,6 +87,28 @@ class Settings(msgspec.Struct, frozen=True):
     processes: int
 
 
+class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the comparison with MEA runs.
+
+    tasks             tasks per environment and band: the first of each set
+    agents            profiles of the simulated executor
+    slips, recalls    rates of the sensitivity grid, on ``grid_tasks`` tasks per environment of ``grid_band``
+    """
+
+    tasks: Tasks = 1
+    agents: tuple[str, ...] = ("steady",)
+    slips: tuple[Rate, ...] = (0.0, 0.02)
+    recalls: tuple[Rate, ...] = (1.0,)
+    grid_band: str = "64K"
+    grid_tasks: Tasks = 1
+
+    def __post_init__(self) -> None:
+        if self.grid_band not in BANDS:
+            raise ValueError(f"unknown band {self.grid_band!r}; the bands are {', '.join(BANDS)}")
+        if not (self.agents and self.slips and self.recalls):
+            raise ValueError("a comparison needs at least one profile, one slip rate and one recall rate")
+
+
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     profile: str
     profiles: dict[str, Profile]
@@ -96,6 +119,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     agents: Agents = Agents()
     evaluate: Evaluate = Evaluate()
     compute: Compute = Compute()
+    mea: Comparison = Comparison()
 
     def __post_init__(self) -> None:
         self._profile(self.profile)

@@ -8,36 +8,28 @@ on where it was, and one that is repeated runs nothing again.
 
 from __future__ import annotations
 
-import hashlib
-import math
 import os
 from collections.abc import Iterator
-from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from skillhorizon import agents, compute, envs
+from skillhorizon import agents, compute, taskset
 from skillhorizon.agents.protocol import Agent
 from skillhorizon.agents.simulated import Simulated
 from skillhorizon.core import trace
-from skillhorizon.core.environment import Environment
-from skillhorizon.core.errors import InputError
 from skillhorizon.core.evaluation import Evaluation
 from skillhorizon.core.gateway import Gateway, Observation
 from skillhorizon.core.journal import Journal
 from skillhorizon.core.serial import digest
-from skillhorizon.core.task import Measures, Task, TaskConfig
+from skillhorizon.core.task import Task
 from skillhorizon.params import Params
 
 SEED = 0
-_PACKAGE = Path(__file__).parent
-_SOURCES = ("core", "agents", "runs.py")
 
 
 class Assignment(NamedTuple):
@@ -45,14 +37,14 @@ class Assignment(NamedTuple):
 
     agent: str
     worker: Agent
-    config: TaskConfig
-    seed: int
-    size: int
-    measures: Measures
-    digest: str
-    budget: int
+    row: taskset.Row
     prefixes: tuple[float, ...]
     key: str
+
+    @property
+    def budget(self) -> int:
+        budget: int = self.row["B"]
+        return budget
 
 
 class Finished(msgspec.Struct):
@@ -104,25 +96,17 @@ def evaluate(
 
 def assignments(agent: str, environment: str, params: Params, data: Path) -> list[Assignment]:
     """The runs of an agent on the set of an environment, in the set's order."""
-    path = data / "tasks" / f"{environment}.parquet"
-    if not path.is_file():
-        raise InputError(f"no task set at {path}; construct it first")
-    env = envs.load(environment)
+    rows = taskset.rows(data, environment)
     worker = the_agent(agent, params)
     described = (worker.profile, worker.rules) if isinstance(worker, Simulated) else params.agents.rules
-    code = code_digest(environment)
-    found = []
-    for row in pq.read_table(path).to_pylist():
-        measures = Measures(row["workload"], row["R"], row["A"])
-        config = env.config(row["band"], row["configuration"])
-        prefixes = params.evaluate.prefixes
-        key = digest(agent, described, SEED, row["digest"], row["B"], prefixes, code)[:40]
-        found.append(
-            Assignment(
-                agent, worker, config, row["seed"], row["size"], measures, row["digest"], row["B"], prefixes, key
-            )
+    code = taskset.code_digest(environment, "agents", "runs.py")
+    prefixes = params.evaluate.prefixes
+    return [
+        Assignment(
+            agent, worker, row, prefixes, digest(agent, described, SEED, row["digest"], row["B"], prefixes, code)[:40]
         )
-    return found
+        for row in rows
+    ]
 
 
 def the_agent(name: str, params: Params) -> Agent:
@@ -134,10 +118,7 @@ def the_agent(name: str, params: Params) -> Agent:
 
 def carry_out(assigned: Assignment, work: Path | None = None) -> Finished:
     """Make one run. That of a model is journaled in ``work``, and goes on there where it was interrupted."""
-    env: Environment = envs.load(assigned.config.env)
-    task = Task(env, assigned.config, assigned.seed, assigned.size, assigned.measures)
-    if task.digest != assigned.digest:
-        raise InputError(f"the task set was made by another version: {task.id} differs; construct it again")
+    task = taskset.task_of(assigned.row)
     journal = None
     if work is not None and not getattr(assigned.worker, "repeatable", True):
         path = work / f"{assigned.key}.sqlite"
@@ -169,18 +150,13 @@ def carry_out(assigned: Assignment, work: Path | None = None) -> Finished:
     return Finished(run, _stream(told.table(digests=False)), compactions, prefixes)
 
 
-def cutoff(measures: Measures, factor: float) -> int:
-    """Attempts after which a prefix of the allowance ends: R + ceil(factor * A)."""
-    return measures.R + math.ceil(Fraction(str(factor)) * measures.A)
-
-
 class Watched(Gateway):
     """A gateway that scores the world as the run passes each prefix of its allowance. The agent sees none of it."""
 
     def __init__(self, task: Task, assigned: Assignment, journal: Journal | None = None) -> None:
         super().__init__(task.world(), task.environment.tools, assigned.budget, journal)
         self._task = task
-        self._cutoffs = {factor: cutoff(assigned.measures, factor) for factor in assigned.prefixes}
+        self._cutoffs = {factor: task.budget_at(factor) for factor in assigned.prefixes}
         self._reached: dict[int, Evaluation] = {}
 
     def call(self, *arguments: Any, **options: Any) -> Observation:
@@ -215,18 +191,6 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
     table[["LGC", "TS", "used"]] = (100 * table[["LGC", "TS", "used"]]).round(1)
     ends = grouped["end"].value_counts().unstack(fill_value=0)
     return table.round(1).join(ends)
-
-
-@cache
-def code_digest(environment: str) -> str:
-    """Of all sources that a run depends on."""
-    places = [*(_PACKAGE / name for name in _SOURCES), envs.folder(environment)]
-    files = [f for place in places for f in ([place] if place.is_file() else sorted(place.rglob("*")))]
-    state = hashlib.sha256()
-    for file in files:
-        if file.is_file() and "__pycache__" not in file.parts:
-            state.update(file.relative_to(_PACKAGE).as_posix().encode() + file.read_bytes())
-    return state.hexdigest()
 
 
 def _keep(finished: Finished, path: Path) -> None:

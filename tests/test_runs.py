@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from skillhorizon import compute, construct, params, runs
+from skillhorizon import compute, construct, params, runs, taskset
 from skillhorizon.agents.simulated import PROFILES
 from skillhorizon.compute import Compute
 from skillhorizon.core import trace
@@ -79,7 +79,7 @@ def test_prefixes_are_what_a_replay_of_the_calls_up_to_the_cutoff_scores(data, m
     assert list(prefixes["factor"])[:5] == [0.0, 0.125, 0.25, 0.375, 0.5]
     assert len(prefixes) == 15
     for task, (run_id, rows) in zip(tasks(), prefixes.groupby("run_id", sort=False), strict=True):
-        assigned = next(a for a in runs.assignments("careless", ENV, settings(), data) if a.seed == task.seed)
+        assigned = next(a for a in runs.assignments("careless", ENV, settings(), data) if a.row["seed"] == task.seed)
         whole = runs.Watched(task, assigned)
         assigned.worker.act(task, whole, runs.SEED)
         for row in rows.itertuples():
@@ -96,13 +96,6 @@ def test_prefixes_are_what_a_replay_of_the_calls_up_to_the_cutoff_scores(data, m
                 evaluation.lgc,
                 evaluation.success,
             ), run_id
-
-
-def test_a_cutoff_is_worked_out_in_whole_attempts():
-    measures = small_task(ENV).measures
-    assert runs.cutoff(measures, 0.0) == measures.R
-    assert runs.cutoff(msgspec.structs.replace(measures, R=100, A=9), 0.125) == 102  # 100 + ceil(1.125)
-    assert runs.cutoff(msgspec.structs.replace(measures, R=100, A=10), 0.1) == 101
 
 
 def test_the_summary_counts_every_run(made):
@@ -158,7 +151,7 @@ def test_what_determines_a_run_is_in_its_key(data, monkeypatch):
         keys(agents=params.Agents(rules=msgspec.structs.replace(params.Agents().rules, entry="discovery"))),
         keys(evaluate=params.Evaluate(prefixes=(0.0,))),
     ]
-    monkeypatch.setattr(runs, "code_digest", lambda env: "another")
+    monkeypatch.setattr(taskset, "code_digest", lambda *_: "another")
     changed.append(keys())
     assert not any(set(first) & set(k) for k in changed)
 

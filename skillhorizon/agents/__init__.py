@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from skillhorizon.agents import mea
+from skillhorizon.agents.models import ModelAgent
 from skillhorizon.agents.protocol import Agent
 from skillhorizon.agents.scripted import SCRIPTED
 from skillhorizon.agents.simulated import SIMULATED, faithful
 from skillhorizon.core.errors import InputError
 
 AGENTS: dict[str, Agent] = {**SCRIPTED, **SIMULATED}
-FAMILIES: dict[str, Callable[[str], Agent]] = {"harnessed": faithful}
+FAMILIES: dict[str, Callable[[str], Agent]] = {"harnessed": faithful, "mea": mea.family, "model": ModelAgent}
 
 
 def names() -> tuple[str, ...]:

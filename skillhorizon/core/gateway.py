@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from skillhorizon.core.errors import InputError, Rejected
-from skillhorizon.core.journal import Journal, Row
+from skillhorizon.core.journal import Journal, Note, Row
 from skillhorizon.core.serial import UNENCODABLE, canonical
 from skillhorizon.core.tools import Tool
 from skillhorizon.core.world import Check, World
@@ -82,6 +82,8 @@ class Gateway:
         self._journal = journal
         self._recorded = deque(journal.rows if journal else ())
         self._notes = deque(journal.notes if journal else ())
+        self.notes: list[Note] = []
+        """what ``once`` kept in this run"""
         self._accepted: set[str] = set()
         self._cycles: dict[str, int] = {}
 
@@ -93,6 +95,11 @@ class Gateway:
     def replaying(self) -> bool:
         """Whether something of an earlier process is still to be repeated."""
         return bool(self._recorded or self._notes)
+
+    @property
+    def journaled(self) -> bool:
+        """Whether calls and notes are kept on disk."""
+        return self._journal is not None
 
     def call(
         self,
@@ -186,6 +193,19 @@ class Gateway:
         if self._journal is not None:
             self._journal.note(len(self.events), kind, body)
 
+    def once(self, kind: str, make: Callable[[], Any]) -> Any:
+        """What ``make`` gives, kept before it is returned; where an earlier process kept it at this place, that.
+
+        So a role's answer is asked for once, and a checkpoint can be compared with what it was.
+        """
+        step = len(self.events)
+        body = self.recorded(kind)
+        if body is None:
+            body = canonical(make()).decode()
+            self.record(kind, body)
+        self.notes.append(Note(len(self.notes) + 1, step, kind, body))
+        return msgspec.json.decode(body)
+
     def catch_up(self) -> None:
         """Make the journal's calls again, as a server does that takes over a run; its notes are the agent's own."""
         self._notes.clear()
@@ -201,6 +221,10 @@ class Gateway:
                 context_tokens=row.context_tokens,
                 role=row.role,
             )
+
+    def table_digests(self) -> dict[str, str]:
+        """Digest of each table of the business: what changed between two moments, without showing it."""
+        return self.world.table_digests()
 
     def state_digest(self) -> str:
         return self.world.state_digest()

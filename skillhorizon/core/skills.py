@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from msgspec import json
 
 from skillhorizon.core.errors import InputError, Rejected
 from skillhorizon.core.serial import canonical
@@ -73,21 +72,24 @@ class Skill:
             raise Rejected("unknown_id", f"skill {self.name} has no file {path!r}", files=list(self.texts))
         return self.texts[path]
 
+    def run(self, script: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What the script computes over its arguments; refuses ``script_failed`` when it cannot."""
+        return self._run(script, arguments)[0]
+
     def encoded(self, script: str, arguments: dict[str, Any]) -> bytes:
-        """What the script computes over its arguments, canonical; refuses ``script_failed`` when it cannot."""
+        """The same as ``run``, in canonical form."""
+        return self._run(script, arguments)[1]
+
+    def _run(self, script: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         if script not in self.scripts:
             raise Rejected("unknown_id", f"skill {self.name} has no script {script!r}", scripts=list(self.scripts))
         try:
-            return canonical(self.scripts[script](arguments))  # what JSON cannot carry is no answer either
+            output = self.scripts[script](arguments)
+            return output, canonical(output)  # what JSON cannot carry is no answer either
         except ValueError as error:
             raise Rejected("script_failed", f"{script}: {error}") from None
         except Exception as error:  # as from a shell, where a crash is the script's and not the caller's
             raise Rejected("script_failed", f"{script}: {type(error).__name__}: {error}") from None
-
-    def run(self, script: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """What the script computes, as a caller reads it."""
-        output: dict[str, Any] = json.decode(self.encoded(script, arguments))
-        return output
 
 
 class SkillLibrary:

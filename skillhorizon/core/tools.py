@@ -31,6 +31,15 @@ class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of structured arguments nested in a tool's own: unknown fields are refused."""
 
 
+def refuse_repeats(kind: str, keys: Iterable[Any]) -> None:
+    """A key that stands twice in an argument is a bad argument."""
+    seen = set()
+    for key in keys:
+        if key in seen:
+            raise Rejected("bad_argument", f"{kind} {key!r} is named twice")
+        seen.add(key)
+
+
 class Items(NamedTuple):
     """What a paged query returns: all rows in their declared total order, and what the page says once.
 

@@ -4,12 +4,14 @@ from skillhorizon.core.environment import Environment, Facts
 from skillhorizon.core.skills import SkillLibrary
 from skillhorizon.core.task import TaskConfig
 from skillhorizon.core.tools import toolbox
-from skillhorizon.envs.docs import tools
+from skillhorizon.envs.docs import queries, tools
 from skillhorizon.envs.docs.build import FAMILIES, build, configurations
 from skillhorizon.envs.docs.goals import scoring
-from skillhorizon.envs.docs.policy import DocsPolicy, confusions
+from skillhorizon.envs.docs.mistakes import confusions
+from skillhorizon.envs.docs.policy import DocsPolicy
+from skillhorizon.envs.docs.rules import SKILLS
 from skillhorizon.envs.docs.seed import seed_tables
-from skillhorizon.envs.docs.world import SKILLS, DocsWorld
+from skillhorizon.envs.docs.world import DocsWorld
 
 _GUESSES = {
     "64K": (9, 6),
@@ -33,7 +35,7 @@ ENVIRONMENT = Environment(
     families=FAMILIES,
     configurations=configurations,
     world=DocsWorld,
-    own_tools=toolbox(tools),
+    own_tools=toolbox(queries, tools),
     skills=SkillLibrary(SKILLS),
     builder=build,
     policy=DocsPolicy,

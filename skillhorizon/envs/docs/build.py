@@ -37,6 +37,7 @@ from skillhorizon.envs.docs.records import (
     ServiceUse,
     TrackerItem,
 )
+from skillhorizon.envs.docs.rules import Given, Pool, Terms, affected, lot_of, merged, reconcile, taken_fields
 from skillhorizon.envs.docs.seed import (
     ASPECTS,
     COMMON_PURPOSE,
@@ -46,16 +47,6 @@ from skillhorizon.envs.docs.seed import (
     Vocabulary,
     seed_ids,
     seed_tables,
-)
-from skillhorizon.envs.docs.world import (
-    Given,
-    Pool,
-    Terms,
-    affected,
-    lot_of,
-    merged,
-    reconcile,
-    taken_fields,
 )
 
 LANES = 3

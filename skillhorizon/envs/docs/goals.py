@@ -9,11 +9,8 @@ from skillhorizon.envs.docs.build import DocsGoal
 from skillhorizon.envs.docs.records import (
     Publication,
 )
-from skillhorizon.envs.docs.world import (
-    DocsWorld,
-    covers,
-    statement_of,
-)
+from skillhorizon.envs.docs.rules import covers, statement_of
+from skillhorizon.envs.docs.world import DocsWorld
 
 scoring = Scoring("page", lambda goal: goal.pages)
 

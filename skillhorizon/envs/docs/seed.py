@@ -29,9 +29,7 @@ from skillhorizon.envs.docs.records import (
     Tracker,
     TrackerItem,
 )
-from skillhorizon.envs.docs.world import (
-    Standing,
-)
+from skillhorizon.envs.docs.world import Standing
 
 COUNTS = {
     "teams": 28,

@@ -3,12 +3,14 @@
 from skillhorizon.core.environment import Environment, Facts
 from skillhorizon.core.skills import SkillLibrary
 from skillhorizon.core.tools import toolbox
-from skillhorizon.envs.factory import tools
+from skillhorizon.envs.factory import queries, tools
 from skillhorizon.envs.factory.build import FAMILIES, build, configurations, guess
 from skillhorizon.envs.factory.goals import scoring
-from skillhorizon.envs.factory.policy import FactoryPolicy, confusions
+from skillhorizon.envs.factory.mistakes import confusions
+from skillhorizon.envs.factory.policy import FactoryPolicy
+from skillhorizon.envs.factory.rules import SKILLS
 from skillhorizon.envs.factory.seed import seed_tables
-from skillhorizon.envs.factory.world import SKILLS, FactoryWorld
+from skillhorizon.envs.factory.world import FactoryWorld
 
 ENVIRONMENT = Environment(
     name="factory",
@@ -16,7 +18,7 @@ ENVIRONMENT = Environment(
     families=FAMILIES,
     configurations=configurations,
     world=FactoryWorld,
-    own_tools=toolbox(tools),
+    own_tools=toolbox(queries, tools),
     skills=SkillLibrary(SKILLS),
     builder=build,
     policy=FactoryPolicy,

@@ -19,12 +19,9 @@ from skillhorizon.core.composition import Module, Need, TaskGraph
 from skillhorizon.core.ids import Ids, stream
 from skillhorizon.core.task import Blueprint, TaskConfig
 from skillhorizon.core.world import Update
-from skillhorizon.envs.factory.seed import DAY, Calibration, Characteristic, Product, plant, seed_tables
-from skillhorizon.envs.factory.world import (
-    KINDS,
+from skillhorizon.envs.factory.records import (
     LARGEST_START,
     Drift,
-    FactoryWorld,
     Line,
     Lot,
     Maintenance,
@@ -34,6 +31,8 @@ from skillhorizon.envs.factory.world import (
     Shift,
     Walk,
 )
+from skillhorizon.envs.factory.seed import DAY, Calibration, Characteristic, Product, plant, seed_tables
+from skillhorizon.envs.factory.world import KINDS, FactoryWorld
 
 BANDS: dict[str, tuple[tuple[int, str, int, int], ...]] = {
     "64K": ((2, "mesh", 3, 4), (2, "mesh", 6, 7), (2, "rooted", 3, 4), (2, "rooted", 5, 6), (2, "distributed", 4, 5)),

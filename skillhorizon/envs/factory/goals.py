@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from skillhorizon.core.evaluation import Reason, Scoring
 from skillhorizon.envs.factory.build import FactoryGoal
-from skillhorizon.envs.factory.world import GRADES, FactoryWorld
+from skillhorizon.envs.factory.records import GRADES
+from skillhorizon.envs.factory.world import FactoryWorld
 
 scoring = Scoring("order", lambda goal: goal.orders)
 

@@ -4,11 +4,13 @@ from skillhorizon.core.environment import Environment, Facts
 from skillhorizon.core.skills import SkillLibrary
 from skillhorizon.core.task import TaskConfig
 from skillhorizon.core.tools import toolbox
-from skillhorizon.envs.field import tools
+from skillhorizon.envs.field import queries, tools
 from skillhorizon.envs.field.build import FAMILIES, build, configurations
 from skillhorizon.envs.field.goals import scoring
-from skillhorizon.envs.field.policy import FieldPolicy, confusions
-from skillhorizon.envs.field.world import SKILLS, FieldWorld
+from skillhorizon.envs.field.mistakes import confusions
+from skillhorizon.envs.field.policy import FieldPolicy
+from skillhorizon.envs.field.rules import SKILLS
+from skillhorizon.envs.field.world import FieldWorld
 
 _SERVICES = {
     "64K": {"sparse": 17, "even": 13, "paired": 12, "cluster": 9, "dense": 9},
@@ -31,7 +33,7 @@ ENVIRONMENT = Environment(
     families=FAMILIES,
     configurations=configurations,
     world=FieldWorld,
-    own_tools=toolbox(tools),
+    own_tools=toolbox(queries, tools),
     skills=SkillLibrary(SKILLS),
     builder=build,
     policy=FieldPolicy,

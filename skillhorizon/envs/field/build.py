@@ -20,8 +20,7 @@ from skillhorizon.core.task import Blueprint, TaskConfig
 from skillhorizon.core.world import Record, Update
 from skillhorizon.envs.field.catalog import CHANNELS, LOCATIONS, LOG_LINES, MODELS, SPARE_CHANNELS
 from skillhorizon.envs.field.goals import FieldGoal
-from skillhorizon.envs.field.world import (
-    FLOW_STEP,
+from skillhorizon.envs.field.records import (
     Advisory,
     Batch,
     Crew,
@@ -36,12 +35,15 @@ from skillhorizon.envs.field.world import (
     Qualification,
     Reading,
     Service,
-    Signature,
     Supply,
     SupplyRevision,
     Trunk,
     Valve,
     Window,
+)
+from skillhorizon.envs.field.rules import (
+    FLOW_STEP,
+    Signature,
     fault_of,
     highest_setpoint,
     loss_kpa,

@@ -7,7 +7,9 @@ import msgspec
 from skillhorizon.core.evaluation import Reason, Scoring
 from skillhorizon.core.ledger import Ledger
 from skillhorizon.core.world import CURRENT
-from skillhorizon.envs.field.world import SLOT_HOURS, FieldWorld, required_kpa
+from skillhorizon.envs.field.records import SLOT_HOURS
+from skillhorizon.envs.field.rules import required_kpa
+from skillhorizon.envs.field.world import FieldWorld
 
 
 class FieldGoal(msgspec.Struct, frozen=True):

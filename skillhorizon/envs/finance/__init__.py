@@ -4,11 +4,13 @@ from skillhorizon.core.environment import Environment, Facts
 from skillhorizon.core.skills import SkillLibrary
 from skillhorizon.core.task import TaskConfig
 from skillhorizon.core.tools import toolbox
-from skillhorizon.envs.finance import tools
+from skillhorizon.envs.finance import queries, tools
 from skillhorizon.envs.finance.build import FAMILIES, build, configurations
 from skillhorizon.envs.finance.goals import scoring
-from skillhorizon.envs.finance.policy import FinancePolicy, confusions
-from skillhorizon.envs.finance.world import SKILLS, FinanceWorld
+from skillhorizon.envs.finance.mistakes import confusions
+from skillhorizon.envs.finance.policy import FinancePolicy
+from skillhorizon.envs.finance.rules import SKILLS
+from skillhorizon.envs.finance.world import FinanceWorld
 
 
 def _guess(config: TaskConfig) -> int:
@@ -22,7 +24,7 @@ ENVIRONMENT = Environment(
     families=FAMILIES,
     configurations=configurations,
     world=FinanceWorld,
-    own_tools=toolbox(tools),
+    own_tools=toolbox(queries, tools),
     skills=SkillLibrary(SKILLS),
     builder=build,
     policy=FinancePolicy,

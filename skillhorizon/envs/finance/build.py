@@ -20,13 +20,12 @@ from skillhorizon.core.ids import Ids, stream
 from skillhorizon.core.task import Blueprint, TaskConfig
 from skillhorizon.core.world import Record, Update
 from skillhorizon.envs.finance.goals import FinanceGoal
-from skillhorizon.envs.finance.world import (
+from skillhorizon.envs.finance.records import (
     Amendment,
     Component,
     Contract,
     CreditNote,
     Evidence,
-    FinanceWorld,
     Format,
     IdentityMap,
     Invoice,
@@ -40,9 +39,9 @@ from skillhorizon.envs.finance.world import (
     Source,
     SourceRecords,
     Stage,
-    admitted_classes,
-    head,
 )
+from skillhorizon.envs.finance.rules import admitted_classes, head
+from skillhorizon.envs.finance.world import FinanceWorld
 
 STAGES = {"64K": 4, "128K": 6, "256K": 10, "512K": 16, "1M": 24, "2M": 36, "4M": 54}
 UPDATES = {"64K": 1, "128K": 2, "256K": 3, "512K": 5, "1M": 8, "2M": 12, "4M": 18}

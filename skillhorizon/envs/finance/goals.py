@@ -6,7 +6,8 @@ import msgspec
 
 from skillhorizon.core.evaluation import Reason, Scoring
 from skillhorizon.core.world import CURRENT
-from skillhorizon.envs.finance.world import Closure, FinanceWorld
+from skillhorizon.envs.finance.records import Closure
+from skillhorizon.envs.finance.world import FinanceWorld
 
 
 class FinanceGoal(msgspec.Struct, frozen=True):

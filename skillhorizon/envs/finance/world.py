@@ -1,302 +1,37 @@
 """The ledger office: records, the rules of the trade, and what makes work stale.
 
 Amounts are integer minor units; months are ``YYYY-MM`` and compare as text; ranges are inclusive. Rule numbers are
-those of the skills: each rule stands here once, for the operations, for staleness and for scoring.
+those of the skills: each rule stands once, in ``rules`` or here, for the operations, for staleness and for scoring.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Mapping
-from decimal import Decimal
-from functools import cache
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-import msgspec
+from skillhorizon.core.world import CURRENT, Artifact, Update, World
+from skillhorizon.envs.finance.records import (
+    Amendment,
+    Component,
+    Contract,
+    CreditNote,
+    Detail,
+    Evidence,
+    IdentityMap,
+    Invoice,
+    MapEntries,
+    Row,
+    Source,
+    Stage,
+    Totals,
+)
+from skillhorizon.envs.finance.rules import account_of, admitted_classes, allocation, head, minor_of, totals_of
 
-from skillhorizon.core.errors import Rejected
-from skillhorizon.core.world import CURRENT, Artifact, Record, Update, World
-
-SKILLS = Path(__file__).parent / "skills"
 DETAIL_KINDS = {"integration": "normalization", "receivables": "allocation", "maintenance": "adjustment"}
 _NEVER_STALE = ("historical_view", "stage_publication", "release_publication", "obligation_release")
 
-Totals = dict[str, int]
-Policy = Literal["first", "latest_revision"]
-
-
-class Stage(Record, frozen=True):
-    stage_id: str
-    ordinal: int
-    cutoff: str
-
-
-class Source(Record, frozen=True, omit_defaults=True):
-    """A work package. ``revision`` counts the corrections of its records."""
-
-    source_id: str
-    stage: str
-    seq: int
-    kind: Literal["integration", "receivables", "maintenance"]
-    booking_period: str
-    records: int
-    revision: int
-    format: str | None = None
-    identity_source: str | None = None
-    conflict_policy: Policy | None = None
-
-
-class Row(msgspec.Struct, frozen=True):
-    row: str
-    order: str
-    rev: int
-    kind: Literal["sale", "correction", "metadata", "withdrawal"]
-    amount: str
-    debit: str
-    credit: str
-
-
-class Line(msgspec.Struct, frozen=True):
-    line: str
-    seq: int
-    paid_minor: int
-    reference: str
-
-
-class PackEntry(msgspec.Struct, frozen=True):
-    component: str
-    seq: int
-
-
-class SourceRecords(Record, frozen=True):
-    """The records of one source in its own format; exactly one of the three is filled."""
-
-    rows: tuple[Row, ...] = ()
-    lines: tuple[Line, ...] = ()
-    pack: tuple[PackEntry, ...] = ()
-
-    @property
-    def count(self) -> int:
-        return len(self.rows or self.lines or self.pack)
-
-
-class Format(Record, frozen=True):
-    format: str
-    columns: tuple[str, ...]
-
-
-class Contract(Record, frozen=True):
-    contract_id: str
-    format: str
-    effective_from: str
-    effective_to: str
-    account_column: Literal["debit", "credit"]
-    scale_exponent: int
-    sign: int
-
-
-class IdentityMap(Record, frozen=True):
-    map_id: str
-    identity_source: str
-    effective_from: str
-    effective_to: str
-    supersedes: str | None
-    released_by: str | None
-
-
-class MapEntries(Record, frozen=True):
-    """Account and entity, by account."""
-
-    entries: tuple[tuple[str, str], ...]
-
-
-class Invoice(Record, frozen=True):
-    invoice_id: str
-    customer: str
-    amount_minor: int
-    issued: str
-    reissue_of: str | None
-    tolerance_minor: int
-    payment_sources: tuple[str, ...]
-
-
-class CreditNote(Record, frozen=True):
-    credit_id: str
-    invoice: str
-    amount_minor: int
-    status: Literal["draft", "approved", "void"]
-    approved: str | None
-
-
-class Component(Record, frozen=True, rename={"class_": "class"}):
-    component_id: str
-    class_: str
-    entity: str
-    opening_minor: int
-    pack_sources: tuple[str, ...]
-
-
-class Evidence(Record, frozen=True, rename={"class_": "class"}):
-    document_id: str
-    component: str
-    class_: str
-    issued: str
-    seq: int
-    amount_minor: int
-    status: Literal["valid", "withdrawn"]
-    supersedes: str | None
-
-
-class Reviewer(Record, frozen=True):
-    reviewer_id: str
-    authority_limit_minor: int | None
-
-
-class Obligation(Record, frozen=True):
-    obligation_id: str
-    kind: str
-    stage: str
-    basis: Literal["as_first_published", "current"]
-
-
-class Put(msgspec.Struct, frozen=True):
-    table: str
-    key: str
-    record: Any
-
-
-class Amendment(msgspec.Struct, frozen=True):
-    """Effect of an update: records as they stand from now on, and the keys of what was read of them."""
-
-    kind: str
-    subjects: tuple[str, ...]
-    text: str
-    puts: tuple[Put, ...]
-    keys: tuple[str, ...]
-
-
-# -- contents of artifacts -------------------------------------------------------------------------------------------
-
-
-class Detail(msgspec.Struct, frozen=True):
-    """Public content of a normalisation, allocation or adjustment: what was cited, and the items."""
-
-    source_id: str
-    revision: int
-    cited: dict[str, str]
-    items: tuple[Any, ...]
-
-
-class DetailBasis(msgspec.Struct, frozen=True):
-    """Kept beside a detail: whether its selections were right, its postings, and the values it rests on.
-
-    ``values`` maps each thing cited to its value at acceptance; the detail is stale iff one of them differs now.
-    """
-
-    right: bool
-    postings: Totals
-    values: dict[str, Any]
-    authority_cited: bool = False
-
-
-class Aggregate(msgspec.Struct, frozen=True):
-    source_id: str
-    totals: Totals
-
-
-class HistoricalView(msgspec.Struct, frozen=True):
-    source_id: str
-    aggregate: str
-    publication: str
-    totals: Totals
-
-
-class Closure(msgspec.Struct, frozen=True):
-    stage_id: str
-    preceding: str | None
-    current: tuple[str, ...]
-    deferred: tuple[str, ...]
-    history: tuple[str, ...]
-    closing: Totals
-    gross_minor: int
-
-
-class StageReview(msgspec.Struct, frozen=True):
-    stage_id: str
-    closure: str
-    reviewer_id: str
-
-
-class StagePublication(msgspec.Struct, frozen=True):
-    stage_id: str
-    closure: str
-    review: str
-    closing: Totals
-
-
-class ReleaseReview(msgspec.Struct, frozen=True):
-    publications: tuple[str, ...]
-    restated: tuple[str, ...]
-    reviewer_id: str
-
-
-class ReleasePublication(msgspec.Struct, frozen=True):
-    review: str
-
-
-class ObligationRelease(msgspec.Struct, frozen=True):
-    obligation_id: str
-    publication: str
-    review: str
-
 
 # -- arithmetic ------------------------------------------------------------------------------------------------------
-
-
-def head(rows: Iterable[Row], policy: str) -> Row | None:
-    """Rule 3: the row of one order that counts, or None where the order is withdrawn."""
-    rows = list(rows)
-    counted = [r for r in rows if r.kind in ("sale", "correction")]
-    if policy == "first":
-        return min(counted, key=lambda r: r.rev)
-    if any(r.kind == "withdrawal" for r in rows):
-        return None
-    return max(counted, key=lambda r: r.rev)
-
-
-def minor_of(amount: str, contract: Contract) -> int | None:
-    """Rule 4: sign * amount * 10^scale in minor units, or None where that is a fraction."""
-    scaled = Decimal(amount).scaleb(contract.scale_exponent)
-    whole = int(scaled)
-    return contract.sign * whole if whole == scaled else None
-
-
-def account_of(row: Row, contract: Contract) -> str:
-    return row.debit if contract.account_column == "debit" else row.credit
-
-
-def allocation(paid: int, open_minor: int, tolerance: int) -> tuple[int, int, int]:
-    """Rule 6: applied, written off, unapplied."""
-    applied = min(paid, open_minor)
-    rest = open_minor - applied
-    return applied, rest if 0 < rest <= tolerance else 0, paid - applied
-
-
-def totals_of(postings: Iterable[tuple[str, int]]) -> Totals:
-    """Rule 8: sums by entity; zeros count as absent."""
-    totals: Totals = {}
-    for entity, minor in postings:
-        totals[entity] = totals.get(entity, 0) + minor
-    return {entity: minor for entity, minor in sorted(totals.items()) if minor}
-
-
-@cache
-def admitted_classes() -> dict[str, frozenset[str]]:
-    """Rule 7: document classes admitted for each class of component, from the skill's own reference table."""
-    path = SKILLS / "derive-component-adjustments" / "references" / "component-classes.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        return {r["class"]: frozenset(r["admitted_document_classes"].split()) for r in csv.DictReader(file)}
 
 
 class FinanceWorld(World):
@@ -613,12 +348,3 @@ def _group(records: Mapping[str, Any], field: str) -> dict[Any, list[str]]:
     for key in sorted(records):
         groups.setdefault(getattr(records[key], field), []).append(key)
     return groups
-
-
-def refuse_repeats(kind: str, keys: Iterable[str]) -> None:
-    """A key that stands twice in an argument is a bad argument."""
-    seen: set[str] = set()
-    for key in keys:
-        if key in seen:
-            raise Rejected("bad_argument", f"{kind} {key!r} is named twice")
-        seen.add(key)

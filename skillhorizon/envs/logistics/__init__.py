@@ -4,11 +4,13 @@ from skillhorizon.core.environment import Environment, Facts
 from skillhorizon.core.skills import SkillLibrary
 from skillhorizon.core.task import TaskConfig
 from skillhorizon.core.tools import toolbox
-from skillhorizon.envs.logistics import tools
+from skillhorizon.envs.logistics import queries, tools
 from skillhorizon.envs.logistics.build import FAMILIES, build, configurations
 from skillhorizon.envs.logistics.goals import scoring
-from skillhorizon.envs.logistics.policy import LogisticsPolicy, confusions
-from skillhorizon.envs.logistics.seed import SKILLS, seed_tables
+from skillhorizon.envs.logistics.mistakes import confusions
+from skillhorizon.envs.logistics.policy import LogisticsPolicy
+from skillhorizon.envs.logistics.rules import SKILLS
+from skillhorizon.envs.logistics.seed import seed_tables
 from skillhorizon.envs.logistics.world import LogisticsWorld
 
 _COHORTS = {"64K": 4, "128K": 8, "256K": 16, "512K": 33, "1M": 66, "2M": 132, "4M": 256}
@@ -25,7 +27,7 @@ ENVIRONMENT = Environment(
     families=tuple(FAMILIES),
     configurations=configurations,
     world=LogisticsWorld,
-    own_tools=toolbox(tools),
+    own_tools=toolbox(queries, tools),
     skills=SkillLibrary(SKILLS),
     builder=build,
     policy=LogisticsPolicy,

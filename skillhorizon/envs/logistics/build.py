@@ -20,9 +20,7 @@ from skillhorizon.core.task import Blueprint, TaskConfig
 from skillhorizon.core.world import Update
 from skillhorizon.envs.logistics.catalog import CHANNELS, LOG_LINES, PACKAGING
 from skillhorizon.envs.logistics.goals import LogisticsGoal
-from skillhorizon.envs.logistics.seed import PastBooking, seed_tables, true_class
-from skillhorizon.envs.logistics.world import (
-    ALLOWANCES,
+from skillhorizon.envs.logistics.records import (
     Booking,
     CancelledSegment,
     Cohort,
@@ -36,11 +34,10 @@ from skillhorizon.envs.logistics.world import (
     Transfer,
     Unit,
     Withdrawal,
-    connection_min,
-    custody_min,
-    earliest_movement,
-    in_force,
 )
+from skillhorizon.envs.logistics.rules import connection_min, custody_min, earliest_movement, in_force
+from skillhorizon.envs.logistics.seed import PastBooking, seed_tables, true_class
+from skillhorizon.envs.logistics.world import ALLOWANCES
 
 TOPOLOGIES = ("staggered", "distributed")
 SPANS = {"staggered": (2, 1, 3, 2), "distributed": (2, 1, 1, 4)}

@@ -8,8 +8,10 @@ import msgspec
 
 from skillhorizon.core.evaluation import Reason, Scoring
 from skillhorizon.core.world import CURRENT, Artifact
+from skillhorizon.envs.logistics.records import Manifest, Permit
+from skillhorizon.envs.logistics.rules import in_force
 from skillhorizon.envs.logistics.seed import true_class
-from skillhorizon.envs.logistics.world import LogisticsWorld, Manifest, Permit, in_force
+from skillhorizon.envs.logistics.world import LogisticsWorld
 
 ALLOWANCE_SHARE = 16
 """Rule 11: one disturbed booking or consignment in so many bookings is allowed."""

@@ -11,14 +11,13 @@ import random
 from collections.abc import Mapping
 from functools import cache, cached_property
 from itertools import combinations
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from skillhorizon.core.ids import Ids, stream
 from skillhorizon.core.world import Record
+from skillhorizon.envs.logistics.rules import SKILLS
 
-SKILLS = Path(__file__).parent / "skills"
 COUNTS = {
     "hubs": 24,
     "carriers": 12,

@@ -17,7 +17,7 @@ from skillhorizon.core.composition import Module, Need, TaskGraph
 from skillhorizon.core.ids import derived
 from skillhorizon.core.task import Blueprint, TaskConfig
 from skillhorizon.core.world import Record, Update
-from skillhorizon.envs.research import prose
+from skillhorizon.envs.research import catalog
 from skillhorizon.envs.research.plan import Event, Place, Plan, Report, StudyPlan
 from skillhorizon.envs.research.records import (
     Arm,
@@ -578,7 +578,7 @@ class Builder:
             "arms": design.endswith("trial"),
         }
         amount = self.prose // 10 + (rng.randrange(10) < self.prose % 10)
-        texts = prose.texts(facts, self._figure(work_id, role, rng), amount, rng)
+        texts = catalog.texts(facts, self._figure(work_id, role, rng), amount, rng)
         work = Work(
             work_id, paper.paper_id, 1, self.round_ids[r - 1], self.section_ids[s], role, kind, paper.day, design,
             cohort, registry_id, enrolled, population, conduct, cluster, *texts,

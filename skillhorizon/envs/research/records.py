@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from skillhorizon.core.world import Record
-from skillhorizon.envs.research.prose import Characteristic
+from skillhorizon.envs.research.catalog import Characteristic
 from skillhorizon.envs.research.rules import Judgement, Kind, Line, Metric, Population, Rule, Verdict
 from skillhorizon.envs.research.seed import Enrolled
 

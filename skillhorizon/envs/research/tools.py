@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 
 from skillhorizon.core.errors import Rejected
 from skillhorizon.core.ids import derived
-from skillhorizon.core.tools import Arguments, Id, Ref, tool
+from skillhorizon.core.tools import Arguments, Id, Ref, refuse_repeats, tool
 from skillhorizon.core.world import CURRENT, STALE, SUPERSEDED, WITHDRAWN, Artifact
 from skillhorizon.envs.research import rules
 from skillhorizon.envs.research.goals import judged
@@ -39,7 +39,7 @@ from skillhorizon.envs.research.records import (
     Work,
 )
 from skillhorizon.envs.research.rules import Judgement, Metric, Population, Rule, Verdict
-from skillhorizon.envs.research.world import ResearchWorld, refuse_repeats
+from skillhorizon.envs.research.world import ResearchWorld
 
 Key = Annotated[str, Meta(min_length=1, max_length=60, description="A registry or cohort key.")]
 Unit = Annotated[str, Meta(min_length=1, max_length=40, description="A unit of the instrument, as the row prints it.")]

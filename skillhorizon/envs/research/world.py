@@ -7,7 +7,7 @@ protocol; the pure ones stand in ``rules``, those over records here, for operati
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from skillhorizon.core.errors import Rejected
@@ -594,12 +594,3 @@ def _struck_rule(struck: Mapping[str, int]) -> Rule | None:
     if "retracted" in struck:
         return "retracted"
     return "withdrawn" if struck else None
-
-
-def refuse_repeats(kind: str, keys: Iterable[str]) -> None:
-    """A key that stands twice in an argument is a bad argument."""
-    seen: set[str] = set()
-    for key in keys:
-        if key in seen:
-            raise Rejected("bad_argument", f"{kind} {key!r} is named twice")
-        seen.add(key)

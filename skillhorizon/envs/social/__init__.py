@@ -4,12 +4,14 @@ from skillhorizon.core.environment import Environment, Facts
 from skillhorizon.core.skills import SkillLibrary
 from skillhorizon.core.task import TaskConfig
 from skillhorizon.core.tools import toolbox
-from skillhorizon.envs.social import tools
+from skillhorizon.envs.social import queries, tools
 from skillhorizon.envs.social.build import FAMILIES, build, configurations, guess
 from skillhorizon.envs.social.goals import scoring
-from skillhorizon.envs.social.policy import SocialPolicy, confusions
+from skillhorizon.envs.social.mistakes import confusions
+from skillhorizon.envs.social.policy import SocialPolicy
+from skillhorizon.envs.social.rules import SKILLS
 from skillhorizon.envs.social.seed import seed_tables
-from skillhorizon.envs.social.world import SKILLS, SocialWorld
+from skillhorizon.envs.social.world import SocialWorld
 
 _SIZES = (3, 200)
 _BRIEFS = {"512K": (16, 18), "1M": (30, 35)}
@@ -26,7 +28,7 @@ ENVIRONMENT = Environment(
     families=FAMILIES,
     configurations=configurations,
     world=SocialWorld,
-    own_tools=toolbox(tools),
+    own_tools=toolbox(queries, tools),
     skills=SkillLibrary(SKILLS),
     builder=build,
     policy=SocialPolicy,

@@ -17,19 +17,7 @@ from skillhorizon.core.ids import Ids, stream
 from skillhorizon.core.task import Blueprint, TaskConfig
 from skillhorizon.core.world import Record, Update
 from skillhorizon.envs.social.goals import SocialGoal
-from skillhorizon.envs.social.seed import (
-    FORMATS,
-    OPEN_CHANNELS,
-    ROLES,
-    ArmRole,
-    Consent,
-    Grant,
-    house,
-    seed_tables,
-)
-from skillhorizon.envs.social.world import (
-    ARMS,
-    CYCLE,
+from skillhorizon.envs.social.records import (
     SLOT_HOURS,
     Batch,
     Brief,
@@ -42,12 +30,21 @@ from skillhorizon.envs.social.world import (
     Response,
     Showing,
     Slot,
-    SocialWorld,
     Winner,
     Withdrawal,
-    attributed,
-    winner_of,
 )
+from skillhorizon.envs.social.rules import ARMS, attributed, winner_of
+from skillhorizon.envs.social.seed import (
+    FORMATS,
+    OPEN_CHANNELS,
+    ROLES,
+    ArmRole,
+    Consent,
+    Grant,
+    house,
+    seed_tables,
+)
+from skillhorizon.envs.social.world import CYCLE, SocialWorld
 
 PATTERNS = ("staggered", "distributed", "alternating-fork-join", "protected-branch")
 CAMPAIGNS = {"64K": 2, "128K": 2, "256K": 3, "512K": 3, "1M": 3, "2M": 3, "4M": 4}

@@ -9,8 +9,10 @@ import msgspec
 
 from skillhorizon.core.evaluation import Reason, Scoring
 from skillhorizon.core.world import CURRENT, Artifact
+from skillhorizon.envs.social.records import Post
+from skillhorizon.envs.social.rules import ARMS, in_force
 from skillhorizon.envs.social.seed import Asset
-from skillhorizon.envs.social.world import ARMS, Post, SocialWorld, in_force
+from skillhorizon.envs.social.world import SocialWorld
 
 
 class SocialGoal(msgspec.Struct, frozen=True):

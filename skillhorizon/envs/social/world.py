@@ -1,7 +1,7 @@
 """The campaign desk: records, the rules of the trade, and what makes work stale.
 
-Time is a whole hour, the tick. Rule numbers are those of the skills: each rule stands here once, for the operations,
-for staleness and for scoring.
+Time is a whole hour, the tick. Rule numbers are those of the skills: each rule stands once, in ``rules`` or here, for
+the operations, for staleness and for scoring.
 """
 
 from __future__ import annotations
@@ -9,268 +9,38 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
-
-import msgspec
+from typing import Any, ClassVar, Literal
 
 from skillhorizon.core.errors import Rejected
 from skillhorizon.core.ids import stream
 from skillhorizon.core.ledger import Ledger
-from skillhorizon.core.world import CURRENT, WITHDRAWN, Artifact, Record, Update, World
-from skillhorizon.envs.social.seed import ArmRole, Audience, Consent, Grant, PastPost, Role, fitting, house
+from skillhorizon.core.world import CURRENT, WITHDRAWN, Artifact, Update, World
+from skillhorizon.envs.social.records import (
+    Approval,
+    Batch,
+    Binding,
+    Brief,
+    Conversion,
+    Deployment,
+    Experiment,
+    Limits,
+    Post,
+    Programme,
+    Report,
+    Response,
+    Slot,
+    Withdrawal,
+)
+from skillhorizon.envs.social.rules import ARMS, Row, attributed, contribution, usable
+from skillhorizon.envs.social.seed import ArmRole, Audience, Consent, PastPost, fitting, house
 
-SKILLS = Path(__file__).parent / "skills"
-ARMS: tuple[ArmRole, ArmRole] = ("control", "challenger")
 CYCLE = 1440
 """Hours after which an audience's standing programme repeats."""
-LEAD, GRACE, WINDOW, REST = 2, 3, 48, 48
-"""Hours: least lead of a booking; how long a due post may wait; until it is measured; until an audience is active."""
-SLOT_HOURS = 6
 STATES = ("draft", "approved", "scheduled", "published", "missed", "rights_void")
-
 State = Literal["draft", "approved", "scheduled", "published", "missed", "rights_void"]
 
 
-class Evidence(Record, frozen=True):
-    """The claim's evidence: posts of the brand on the topic between two ticks, both inclusive."""
-
-    brand: str
-    topic: str
-    objective: str
-    from_tick: int
-    to_tick: int
-
-
-class Brief(Record, frozen=True):
-    brief_id: str
-    wave: int
-    lane: int
-    title: str
-    channel: str
-    audience_parents: tuple[str, ...]
-    cta_parent: str | None
-    audience_limit: int
-    opening_audiences: tuple[str, ...]
-    opening_cta: str | None
-    challenger_cta: str
-    consent_batch_id: str
-    asset_tag: str
-    format: str
-    evidence: Evidence
-    weight: int
-
-    @property
-    def parents(self) -> tuple[str, ...]:
-        cta = (self.cta_parent,) if self.cta_parent is not None else ()
-        return tuple(dict.fromkeys((*self.audience_parents, *cta)))
-
-
-class Batch(Record, frozen=True):
-    consent_batch_id: str
-    audience_ids: tuple[str, ...]
-
-
-class Pool(Record, frozen=True):
-    asset_tag: str
-    asset_ids: tuple[str, ...]
-
-
-class Limits(Record, frozen=True):
-    """What the owner of an audience allows in the season."""
-
-    audience_id: str
-    load_cap: int
-    cooldown_hours: int
-    status: Literal["active", "resting"]
-
-
-class Showing(msgspec.Struct, frozen=True):
-    """One publication of a standing programme; its r-th repeat is ``<publication>-r``."""
-
-    offset: int
-    points: int
-    publication: str
-
-
-class Programme(Record, frozen=True):
-    """What other teams show an audience, by offset in the cycle."""
-
-    audience_id: str
-    showings: tuple[Showing, ...]
-
-
-class Slot(Record, frozen=True):
-    slot_id: str
-    channel: str
-    tick: int
-    places: int
-
-
-class Conversion(msgspec.Struct, frozen=True):
-    """``hour`` counts from the tick of the post."""
-
-    conversion_id: str
-    member_id: str
-    audience_id: str
-    hour: int
-
-
-class Response(Record, frozen=True):
-    """How one audience answers one arm of one brief, whenever it is shown to it."""
-
-    brief_id: str
-    role: ArmRole
-    audience_id: str
-    delivered: int
-    conversions: tuple[Conversion, ...]
-
-
-class Withdrawal(msgspec.Struct, frozen=True):
-    """Effect of an update: the grants that the brief's posts of these roles carry are withdrawn."""
-
-    brief_id: str
-    roles: tuple[Role, ...]
-
-
-# -- contents of artifacts -------------------------------------------------------------------------------------------
-
-
-class Binding(msgspec.Struct, frozen=True):
-    brief_id: str
-    parent_reports: tuple[str, ...]
-
-
-class Post(msgspec.Struct, frozen=True):
-    post_id: str
-    brief_id: str
-    role: Role
-    audience_ids: tuple[str, ...]
-    cta_id: str
-    copy: str
-    asset_id: str | None = None
-    grant_id: str | None = None
-    evidence_post_ids: tuple[str, ...] = ()
-
-
-class Approval(msgspec.Struct, frozen=True):
-    post: str
-    grant_id: str
-
-
-class Experiment(msgspec.Struct, frozen=True):
-    brief_id: str
-    control_post_id: str
-    challenger_post_id: str
-
-    @property
-    def arms(self) -> dict[ArmRole, str]:
-        return {"control": self.control_post_id, "challenger": self.challenger_post_id}
-
-
-class Reactivation(msgspec.Struct, frozen=True):
-    audience_id: str
-    basis_publication_id: str
-    active_from: int
-
-
-class Booking(msgspec.Struct, frozen=True):
-    post_id: str
-    slot_id: str
-    tick: int
-
-
-class Publication(msgspec.Struct, frozen=True):
-    post: str
-    tick: int
-    historical_publication_ids: tuple[str, ...]
-    audience_loads: dict[str, int]
-
-
-class Measurement(msgspec.Struct, frozen=True):
-    post_id: str
-    role: Role
-    delivered: int
-    conversions: int
-
-
-class Winner(msgspec.Struct, frozen=True):
-    role: ArmRole
-    audience_ids: tuple[str, ...]
-    cta_id: str
-
-
-class Report(msgspec.Struct, frozen=True):
-    brief_id: str
-    parent_reports: tuple[str, ...]
-    measurements: tuple[str, ...]
-    credited: dict[str, tuple[str, ...]]
-    delivered: dict[str, int]
-    winner: Winner
-
-    @property
-    def members(self) -> frozenset[str]:
-        return frozenset(m for members in self.credited.values() for m in members)
-
-
-class Deployment(msgspec.Struct, frozen=True):
-    brief_id: str
-    post_id: str
-    report: str
-
-
-class Acknowledgement(msgspec.Struct, frozen=True):
-    notice_id: str
-    affected_post_ids: tuple[str, ...]
-
-
-class Row(NamedTuple):
-    """One exposure of an audience. ``post_id`` names an own post; ``booked`` one that is not out yet."""
-
-    at: int
-    publication_id: str
-    points: int
-    post_id: str | None = None
-    booked: bool = False
-
-
 # -- arithmetic ------------------------------------------------------------------------------------------------------
-
-
-def contribution(points: int, age: int, half_life: int) -> int:
-    """Rule 6."""
-    return points >> (age // half_life)
-
-
-def usable(consent: Consent, role: str) -> bool:
-    """Rule 2."""
-    return consent.status == "granted" and role in consent.roles
-
-
-def in_force(grant: Grant, channel: str, role: str, tick: int) -> bool:
-    """Rule 4."""
-    return (
-        grant.withdrawn_at is None
-        and channel in grant.channels
-        and role in grant.roles
-        and grant.from_tick <= tick < grant.until_tick
-    )
-
-
-def attributed(rows: dict[ArmRole, list[Conversion]], excluded: frozenset[str]) -> dict[str, set[str]]:
-    """Rule 11: members credited to each arm."""
-    best: dict[str, tuple[int, int]] = {}
-    for place, role in enumerate(ARMS):
-        for row in rows[role]:
-            if row.member_id not in excluded:
-                best[row.member_id] = min(best.get(row.member_id, (row.hour, place)), (row.hour, place))
-    return {role: {m for m, (_, place) in best.items() if ARMS[place] == role} for role in ARMS}
-
-
-def winner_of(credited: dict[str, int], delivered: dict[str, int]) -> ArmRole:
-    """Rule 12."""
-    control = credited["control"] * delivered["challenger"]
-    return "control" if control >= credited["challenger"] * delivered["control"] else "challenger"
 
 
 def _between(rows: list[Row], start: int, end: int) -> list[Row]:

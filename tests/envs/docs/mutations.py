@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from skillhorizon.core.policy import Call, Memory, Steps
 from skillhorizon.core.task import TaskConfig
-from skillhorizon.envs.docs.policy import DocsPolicy, confusions
+from skillhorizon.envs.docs.mistakes import confusions
+from skillhorizon.envs.docs.policy import DocsPolicy
 from skillhorizon.envs.docs.world import DocsWorld
 from tests.envs.bench import Bench, Mutation, once
 from tests.envs.docs.office import affected, publish_and_bind, republish, revise

@@ -13,19 +13,9 @@ import msgspec
 import pytest
 
 from skillhorizon.core.errors import Rejected
-from skillhorizon.envs.docs.records import (
-    Booking,
-    Charter,
-    Consumer,
-    Entry,
-    FieldTerm,
-    Lot,
-    Reservation,
-    Statement,
-)
-from skillhorizon.envs.docs.world import (
+from skillhorizon.envs.docs.records import Booking, Charter, Consumer, Entry, FieldTerm, Lot, Reservation, Statement
+from skillhorizon.envs.docs.rules import (
     SKILLS,
-    DocsWorld,
     Given,
     Terms,
     affected,
@@ -37,6 +27,7 @@ from skillhorizon.envs.docs.world import (
     statement_of,
     taken_fields,
 )
+from skillhorizon.envs.docs.world import DocsWorld
 
 PATH = SKILLS / "reconcile-interface-contracts" / "scripts" / "reconcile_contract.py"
 _SPEC = importlib.util.spec_from_file_location("docs_reconcile", PATH)

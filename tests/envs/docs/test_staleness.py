@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skillhorizon.core.world import CURRENT, STALE, SUPERSEDED
-from skillhorizon.envs.docs.world import taken_fields
+from skillhorizon.envs.docs.rules import taken_fields
 from tests.envs.docs.office import CONFIGURATION, Office, publish_and_bind, republish, revise, sign
 from tests.envs.docs.test_refusals import asked, document
 

@@ -9,8 +9,8 @@ import msgspec
 from skillhorizon.core.policy import Call, Memory
 from skillhorizon.core.task import Task, TaskConfig
 from skillhorizon.envs.factory.policy import FactoryPolicy
+from skillhorizon.envs.factory.rules import graded
 from skillhorizon.envs.factory.seed import DAY, plant
-from skillhorizon.envs.factory.world import graded
 from tests.envs.bench import Bench, Mutation, calibrated, once
 
 

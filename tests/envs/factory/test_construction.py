@@ -12,8 +12,9 @@ from skillhorizon.core import generation
 from skillhorizon.core.policy import Call, Memory
 from skillhorizon.core.world import CURRENT, STALE
 from skillhorizon.envs import load
+from skillhorizon.envs.factory.records import LARGEST_START
+from skillhorizon.envs.factory.rules import graded
 from skillhorizon.envs.factory.seed import plant, seed_tables
-from skillhorizon.envs.factory.world import LARGEST_START, graded
 from tests.envs.bench import Bench, calibrated
 
 FACTORY = load("factory")

@@ -8,8 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from skillhorizon.envs.factory.records import LARGEST_START
+from skillhorizon.envs.factory.rules import after_rework, graded, run_ticks
 from skillhorizon.envs.factory.seed import AXES, DAY, FREE, LONGEST_MS, Offsets, moved, plant, seed_tables
-from skillhorizon.envs.factory.world import LARGEST_START, LONGEST_RUN, after_rework, graded, run_ticks
+from skillhorizon.envs.factory.world import LONGEST_RUN
 
 
 def dimension(tolerance: int, limit: int, over: str, under: str = "dfc-u") -> SimpleNamespace:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from skillhorizon.core.world import CURRENT, STALE, SUPERSEDED, Update
+from skillhorizon.envs.factory.records import Drift, Maintenance
 from skillhorizon.envs.factory.seed import DAY, plant
-from skillhorizon.envs.factory.world import Drift, Maintenance
 from tests.envs.factory.stops import CONSTRAINED, EQUIPMENT, SELECTIVE, before, regrade
 
 

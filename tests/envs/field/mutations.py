@@ -8,7 +8,8 @@ import msgspec
 
 from skillhorizon.core.policy import Call, Memory, Steps
 from skillhorizon.envs.field.policy import FieldPolicy
-from skillhorizon.envs.field.world import DeviceFault, SupplyRevision, permit_class, valve_order
+from skillhorizon.envs.field.records import DeviceFault, SupplyRevision
+from skillhorizon.envs.field.rules import permit_class, valve_order
 from tests.envs.bench import Bench, Mutation, once
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from skillhorizon.envs.field.world import valve_order
+from skillhorizon.envs.field.rules import valve_order
 from tests.envs.bench import Bench
 from tests.envs.field.mutations import corrective_plan
 from tests.envs.field.support import FIELD, before, done

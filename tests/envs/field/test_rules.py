@@ -7,8 +7,8 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from skillhorizon.envs.field import world as rules
-from skillhorizon.envs.field.world import Crew, Device, Inspection, Limits, Qualification, Reading, Valve
+from skillhorizon.envs.field import rules
+from skillhorizon.envs.field.records import Crew, Device, Inspection, Limits, Qualification, Reading, Valve
 from tests.envs.field.support import before, done, small
 
 

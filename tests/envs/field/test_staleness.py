@@ -6,14 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from skillhorizon.core.world import CURRENT, STALE, SUPERSEDED, WITHDRAWN, Update
-from skillhorizon.envs.field.world import (
-    Advisory,
-    DeviceFault,
-    SupplyRevision,
-    required_kpa,
-    signatures,
-    valve_order,
-)
+from skillhorizon.envs.field.records import Advisory, DeviceFault, SupplyRevision
+from skillhorizon.envs.field.rules import required_kpa, signatures, valve_order
 from tests.envs.bench import Bench
 from tests.envs.field.mutations import corrective_plan
 from tests.envs.field.support import before, done

@@ -11,13 +11,12 @@ from typing import Any
 from skillhorizon.core.gateway import Gateway
 from skillhorizon.core.world import STALE, Update
 from skillhorizon.envs.finance import ENVIRONMENT
-from skillhorizon.envs.finance.world import (
+from skillhorizon.envs.finance.records import (
     Amendment,
     Component,
     Contract,
     CreditNote,
     Evidence,
-    FinanceWorld,
     Format,
     IdentityMap,
     Invoice,
@@ -32,6 +31,7 @@ from skillhorizon.envs.finance.world import (
     SourceRecords,
     Stage,
 )
+from skillhorizon.envs.finance.world import FinanceWorld
 from tests.envs.bench import Bench
 
 SUSPENSE = "ent-s"

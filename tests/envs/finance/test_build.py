@@ -14,7 +14,8 @@ from skillhorizon.core import generation
 from skillhorizon.core.bands import BANDS
 from skillhorizon.core.task import Task
 from skillhorizon.envs.finance import ENVIRONMENT
-from skillhorizon.envs.finance.world import FinanceWorld, account_of, admitted_classes, head, minor_of
+from skillhorizon.envs.finance.rules import account_of, admitted_classes, head, minor_of
+from skillhorizon.envs.finance.world import FinanceWorld
 from tests.envs.bench import Bench
 
 builder = importlib.import_module("skillhorizon.envs.finance.build")  # the package's own `build` is the function

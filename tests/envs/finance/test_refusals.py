@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from skillhorizon.core.world import Update
 from skillhorizon.envs.finance import ENVIRONMENT
-from skillhorizon.envs.finance.world import Put
+from skillhorizon.envs.finance.records import Put
 from tests.envs.bench import assert_every_code_is_tried
 from tests.envs.finance.office import DETAILS, SOURCES, Office, adjusted, allocated
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from skillhorizon.envs.finance import goals
-from skillhorizon.envs.finance.world import (
+from skillhorizon.envs.finance.records import (
     Component,
     Contract,
     CreditNote,
@@ -17,13 +17,8 @@ from skillhorizon.envs.finance.world import (
     Put,
     Row,
     SourceRecords,
-    account_of,
-    admitted_classes,
-    allocation,
-    head,
-    minor_of,
-    totals_of,
 )
+from skillhorizon.envs.finance.rules import account_of, admitted_classes, allocation, head, minor_of, totals_of
 from tests.envs.finance.office import (
     COMPONENTS,
     CONTRACTS,

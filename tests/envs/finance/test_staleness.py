@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from skillhorizon.core.world import CURRENT
 from skillhorizon.envs.finance import goals
-from skillhorizon.envs.finance.world import (
+from skillhorizon.envs.finance.records import (
     CreditNote,
     Evidence,
     IdentityMap,

@@ -11,6 +11,19 @@ from typing import Any
 from skillhorizon.core.gateway import Gateway
 from skillhorizon.core.world import STALE, Update
 from skillhorizon.envs.logistics import ENVIRONMENT
+from skillhorizon.envs.logistics.records import (
+    Booking,
+    Cohort,
+    Consignment,
+    PassengerFile,
+    Permit,
+    RelayUnit,
+    ReleaseTerms,
+    Service,
+    Transfer,
+    Unit,
+    Withdrawal,
+)
 from skillhorizon.envs.logistics.seed import (
     BaggageItem,
     Carrier,
@@ -25,20 +38,7 @@ from skillhorizon.envs.logistics.seed import (
     Segment,
     Waybill,
 )
-from skillhorizon.envs.logistics.world import (
-    Booking,
-    Cohort,
-    Consignment,
-    LogisticsWorld,
-    PassengerFile,
-    Permit,
-    RelayUnit,
-    ReleaseTerms,
-    Service,
-    Transfer,
-    Unit,
-    Withdrawal,
-)
+from skillhorizon.envs.logistics.world import LogisticsWorld
 from tests.envs.bench import Bench
 
 HUBS = ("hub-a", "hub-b", "hub-c", "hub-d")

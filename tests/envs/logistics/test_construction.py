@@ -13,8 +13,8 @@ import pytest
 from skillhorizon.core import generation
 from skillhorizon.core.bands import BANDS
 from skillhorizon.envs.logistics import ENVIRONMENT
+from skillhorizon.envs.logistics.rules import in_force
 from skillhorizon.envs.logistics.seed import seed_tables, true_class
-from skillhorizon.envs.logistics.world import in_force
 from tests.envs.bench import Bench
 
 builder = importlib.import_module("skillhorizon.envs.logistics.build")  # the package's own `build` is the function

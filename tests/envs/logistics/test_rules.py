@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from skillhorizon.envs.logistics.records import Permit
+from skillhorizon.envs.logistics.rules import connection_min, custody_min, earliest_movement, in_force
 from skillhorizon.envs.logistics.seed import true_class
-from skillhorizon.envs.logistics.world import Permit, connection_min, custody_min, earliest_movement, in_force
 from tests.envs.logistics.desk import MINIMA, PROOFS, Desk
 
 

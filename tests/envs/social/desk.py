@@ -11,8 +11,7 @@ from typing import Any
 from skillhorizon.core.gateway import Gateway
 from skillhorizon.core.world import Update
 from skillhorizon.envs.social import ENVIRONMENT
-from skillhorizon.envs.social.seed import Account, Asset, Audience, Channel, Consent, Grant, PastPost
-from skillhorizon.envs.social.world import (
+from skillhorizon.envs.social.records import (
     Batch,
     Brief,
     Conversion,
@@ -23,9 +22,10 @@ from skillhorizon.envs.social.world import (
     Response,
     Showing,
     Slot,
-    SocialWorld,
     Withdrawal,
 )
+from skillhorizon.envs.social.seed import Account, Asset, Audience, Channel, Consent, Grant, PastPost
+from skillhorizon.envs.social.world import SocialWorld
 from tests.envs.bench import Bench
 
 ARMS = ("control", "challenger")

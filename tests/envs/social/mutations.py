@@ -9,7 +9,7 @@ import msgspec
 from skillhorizon.core.errors import Rejected
 from skillhorizon.core.policy import Call, Memory, Steps, ask
 from skillhorizon.envs.social.policy import SocialPolicy
-from skillhorizon.envs.social.world import winner_of
+from skillhorizon.envs.social.rules import winner_of
 from tests.envs.bench import Bench, Mutation, once
 
 

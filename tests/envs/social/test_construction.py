@@ -12,8 +12,10 @@ import pytest
 from skillhorizon.core.task import Task
 from skillhorizon.envs.social import ENVIRONMENT
 from skillhorizon.envs.social.build import FAMILY, Builder
+from skillhorizon.envs.social.records import Brief
+from skillhorizon.envs.social.rules import ARMS, contribution, in_force
 from skillhorizon.envs.social.seed import OPEN_CHANNELS, PAST, fitting, house, seed_tables
-from skillhorizon.envs.social.world import ARMS, CYCLE, Brief, contribution, in_force
+from skillhorizon.envs.social.world import CYCLE
 from tests.envs.bench import Bench
 
 SIZES = {"64K": 3, "128K": 5, "256K": 10, "512K": 17}

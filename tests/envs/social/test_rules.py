@@ -8,8 +8,9 @@ import pytest
 
 from skillhorizon.core.evaluation import Evaluation
 from skillhorizon.envs.social.goals import SocialGoal, scoring
+from skillhorizon.envs.social.records import Conversion, Response
+from skillhorizon.envs.social.rules import attributed, contribution, in_force, usable, winner_of
 from skillhorizon.envs.social.seed import Consent, Grant
-from skillhorizon.envs.social.world import Conversion, Response, attributed, contribution, in_force, usable, winner_of
 from tests.envs.social.desk import ARMS, CTAS, FEED, FORUM, LISTS, REPORTS, Desk, slot_at
 
 

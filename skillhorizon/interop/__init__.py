@@ -1,0 +1,1 @@
+"""How others reach these tasks: servers, formats and harnesses that are not this project's."""
