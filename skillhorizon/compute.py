@@ -32,8 +32,9 @@ def completed(
 
     On a cluster, work that was lost with its worker is done again by another.
     """
-    if compute.engine == "processes":
-        yield from progress.completed(work, items, label, processes)
+    listed = list(items)
+    if compute.engine == "processes" or not listed:
+        yield from progress.completed(work, listed, label, processes)
         return
     try:
         from distributed import Client, as_completed
@@ -44,9 +45,8 @@ def completed(
     except OSError as error:
         raise InputError(f"no Dask scheduler answers at {compute.address} ({error})") from None
     with client:
-        listed = list(items)
         made = client.map(work, listed, pure=False)  # equal items are items all the same
         futures = {future.key: index for index, future in enumerate(made)}
-        for future in progress.track(as_completed(made), label, len(listed)):
+        for future in progress.track(as_completed(made, loop=client.loop), label, len(listed)):
             yield futures[future.key], future.result()
             future.release()
