@@ -109,7 +109,7 @@ def _table01(frame: pd.DataFrame) -> list[Sheet]:
 def _table02(frame: pd.DataFrame) -> list[Sheet]:
     return [
         crossed(
-            part, {"metric": "Metric"}, "group", _by_metric(part), in_order(part["group"], ()), _words(section)
+            part, {"metric": "Metric"}, "group", _by_metric(part), in_order(part["group"], ()), _words(str(section))
         )._replace(heads=["Metric", *map(_words, in_order(part["group"], ()))])
         for section, part in _named(frame).groupby("section", sort=False)
     ]
@@ -152,7 +152,7 @@ def _table03(frame: pd.DataFrame) -> list[Sheet]:
             name if pd.isna(count) else f"{number(count, 0)} {name}"
             for name, count in zip(part["resource"], part["count"], strict=True)
         ]
-        rows.append([environment, ", ".join(named), number(records, 0), number(skills, 0)])
+        rows.append([str(environment), ", ".join(named), number(records, 0), number(skills, 0)])
     return [Sheet(["Environment", "Resources", "Seed records", "Skills"], rows)]
 
 
