@@ -23,6 +23,7 @@ construct:
   toy: {first_seed: 1000000}
 budget_factor: 0.5
 processes: 1
+mea: {tasks: 1, agents: [steady], slips: [0.0], recalls: [1.0], grid_band: 64K, grid_tasks: 1}
 """
 OF_THE_SET = {"tables", "horizons", "mea", "results", "trace_analysis", "report"}
 """The stages that rest on what all environments' sets and traces are."""
