@@ -34,6 +34,9 @@ SOURCES = {PUBLISHED: "published: language models, numbers of the paper", MEASUR
 ENVIRONMENTS = ("SocialOps", "DocOps", "LogisticsOps", "FieldOps", "FinanceOps", "ResearchOps", "FactoryOps")
 """In the order of the paper's figures."""
 
+MODELS = ("Grok 4.6", "Gemini 3.8 Flash", "Qwen3.8-Flash", "GPT-5.6 Sol", "DeepSeek V4.1 Flash")
+"""The paper's, in the order of its figures."""
+
 GOALS = {
     "FinanceOps": "Completed work packages",
     "FieldOps": "Restored device cases",

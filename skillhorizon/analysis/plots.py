@@ -29,6 +29,7 @@ from skillhorizon.analysis.frames import (
     ENVIRONMENTS,
     GOALS,
     MEASURED,
+    MODELS,
     PUBLISHED,
     SOURCES,
     Frames,
@@ -43,7 +44,6 @@ WIDTH = 7.2
 
 RETRIES = dict(zip((3, 4, 5, 6, 7), zip(OKABE_ITO, MARKERS, strict=False), strict=False))
 
-PAPER_ORDER = ("Grok 4.6", "Gemini 3.8 Flash", "Qwen3.8-Flash", "GPT-5.6 Sol", "DeepSeek V4.1 Flash")
 LAMBDAS = {0.0: "0", 0.125: "1/8", 0.25: "1/4", 0.375: "3/8", 0.5: "1/2"}
 STYLE: dict[Any, Any] = {
     "font.size": 8.5,
@@ -141,7 +141,7 @@ def figure5(frames: Frames, source: str) -> Figure:
     recovery = frames["figure5a"] if "figure5a" in frames else points[points["panel"] == "a"]
     if "model" not in recovery:
         recovery = recovery.assign(model="Mean of all models")
-    models = in_order(recovery["model"], PAPER_ORDER)
+    models = in_order(recovery["model"], MODELS)
     order = bands_of(points)
     with mpl.rc_context(STYLE):
         figure = plt.figure(figsize=(WIDTH, 4.9))
@@ -432,7 +432,7 @@ def _whiskers(axes: Axes, at: Iterable[float], part: pd.DataFrame, column: str, 
 
 def _looks(models: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Model or agent -> colour and marker. Names of the paper keep theirs, whatever stands beside them."""
-    names = in_order(models, PAPER_ORDER)
+    names = in_order(models, MODELS)
     return {name: (OKABE_ITO[i % len(OKABE_ITO)], MARKERS[i % len(MARKERS)]) for i, name in enumerate(names)}
 
 

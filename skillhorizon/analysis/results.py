@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from skillhorizon.analysis.frames import SOURCES, Frames, bands_of, in_order
+from skillhorizon.analysis.frames import MODELS, SOURCES, Frames, bands_of, in_order
 
 MISSING = "–"
 NOTHING = "no execution that this table speaks of"
@@ -345,7 +345,10 @@ TABLES: dict[str, Item] = {
 
 def sheets(name: str, frame: pd.DataFrame) -> list[Sheet]:
     """The blocks of a table. Shape: as in the paper, bands in their order and all else as the frame has it."""
-    return TABLES[name].layout(frame)
+    found = TABLES[name].layout(frame)
+    if "model" in frame and not set(MODELS) & set(frame["model"]):
+        found = [sheet._replace(heads=["Agent" if h == "Model" else h for h in sheet.heads]) for sheet in found]
+    return found
 
 
 def title(name: str) -> str:
