@@ -158,6 +158,11 @@ def test_measured_tables_have_the_layout_of_the_published_ones(name, paper, meas
     assert results.html(name, measured[name]).count("<table>") == blocks
 
 
+def test_agents_are_not_called_models(paper, measured):
+    assert results.sheets("table01", paper["table01"])[0].heads[0] == "Model"
+    assert results.sheets("table01", measured["table01"])[0].heads[0] == "Agent"
+
+
 def test_measured_totals_reconcile(measured):
     ends = measured["facts_endpoints"]
     assert (ends[["S", "F", "B"]].sum(axis=1) == ends["executions"]).all()

@@ -6,6 +6,7 @@ A frame is named after its table or figure (``table09``, ``figure6``). Its colum
 
 ``figure3a``   environment, band, required, completed, and both as ``*_ratio`` of the first band
 ``figure4b``   as ``table13``, at more thresholds
+``figure6``    for the paper drawn anew from its counts; what it prints of it is ``figure6_printed``
 ``figure5a``   as panel a of ``figure5``, by model (measured only)
 ``figure7``    environment, model, band, required, completed: mean goals of an execution
 ``facts_…``    what the text states beside the tables (measured only)
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from skillhorizon.analysis import measures, scale, tables
+from skillhorizon.analysis import measures, sampling, scale, tables
 from skillhorizon.analysis.populations import REFERENCE, Traces
 from skillhorizon.analysis.sources import Measured
 from skillhorizon.core import bands
@@ -32,6 +33,9 @@ SOURCES = {PUBLISHED: "published: language models, numbers of the paper", MEASUR
 
 ENVIRONMENTS = ("SocialOps", "DocOps", "LogisticsOps", "FieldOps", "FinanceOps", "ResearchOps", "FactoryOps")
 """In the order of the paper's figures."""
+
+MODELS = ("Grok 4.6", "Gemini 3.8 Flash", "Qwen3.8-Flash", "GPT-5.6 Sol", "DeepSeek V4.1 Flash")
+"""The paper's, in the order of its figures."""
 
 GOALS = {
     "FinanceOps": "Completed work packages",
@@ -72,6 +76,8 @@ def published(folder: str | Path) -> dict[str, pd.DataFrame]:
     if missing := [f"table{n:02}" for n in range(1, 22) if f"table{n:02}" not in found]:
         raise InputError(f"no published {missing[0]} in {folder}")
     found["figure4b"] = found["table13"]
+    found["figure6_printed"] = found["figure6"]
+    found["figure6"] = _orders_drawn_anew(read(folder / "text_facts.csv"))
     found["figure7"] = _approximate_progress(found["table06"], found["table09"])
     ordered = found["figure7"].assign(band=pd.Categorical(found["figure7"]["band"], bands_of(found["figure7"])))
     found["figure3a"] = scale.figure3a(ordered.rename(columns={"required": "goals_required", "completed": "goals_met"}))
@@ -117,6 +123,16 @@ def key(name: str) -> str:
 def read(path: Path) -> pd.DataFrame:
     """A CSV as a frame; an empty cell is missing, the word None is a word."""
     return pd.read_csv(path, keep_default_na=False, na_values=[""]).convert_dtypes()
+
+
+def _orders_drawn_anew(facts: pd.DataFrame) -> pd.DataFrame:
+    """Figure 6 follows from how many tasks of each family were solved, and the text says that."""
+    counts = facts.set_index("fact_id")["value"]
+    outcomes = {}
+    for name in counts.index[counts.index.str.match(r"sampling_.*_successes")]:
+        tasks, won = int(counts[name.replace("_successes", "_tasks")]), int(counts[name])
+        outcomes[name] = [True] * won + [False] * (tasks - won)
+    return sampling.curve(outcomes)
 
 
 def _approximate_progress(scale: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:

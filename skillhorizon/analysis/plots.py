@@ -29,6 +29,7 @@ from skillhorizon.analysis.frames import (
     ENVIRONMENTS,
     GOALS,
     MEASURED,
+    MODELS,
     PUBLISHED,
     SOURCES,
     Frames,
@@ -43,7 +44,6 @@ WIDTH = 7.2
 
 RETRIES = dict(zip((3, 4, 5, 6, 7), zip(OKABE_ITO, MARKERS, strict=False), strict=False))
 
-PAPER_ORDER = ("Grok 4.6", "Gemini 3.8 Flash", "Qwen3.8-Flash", "GPT-5.6 Sol", "DeepSeek V4.1 Flash")
 LAMBDAS = {0.0: "0", 0.125: "1/8", 0.25: "1/4", 0.375: "3/8", 0.5: "1/2"}
 STYLE: dict[Any, Any] = {
     "font.size": 8.5,
@@ -141,11 +141,11 @@ def figure5(frames: Frames, source: str) -> Figure:
     recovery = frames["figure5a"] if "figure5a" in frames else points[points["panel"] == "a"]
     if "model" not in recovery:
         recovery = recovery.assign(model="Mean of all models")
-    models = in_order(recovery["model"], PAPER_ORDER)
+    models = in_order(recovery["model"], MODELS)
     order = bands_of(points)
     with mpl.rc_context(STYLE):
         figure = plt.figure(figsize=(WIDTH, 4.9))
-        upper, lower = figure.subfigures(2, 1, height_ratios=[1, 1])
+        upper, lower = figure.subfigures(2, 1, squeeze=False)[:, 0]
         places = max(len(models), 2)
         upper_axes = upper.subplots(1, places, sharey=True, squeeze=False)[0]
         for axes, model in zip(upper_axes, models, strict=False):
@@ -198,17 +198,9 @@ def figure6(frames: Frames, source: str) -> Figure:
     with mpl.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(0.75 * WIDTH, 3.0))
         ends = wide.dropna(subset=["p5", "p95"]) if {"p5", "p95"} <= set(wide) else wide.iloc[:0]
-        if len(ends) > 2:
-            axes.fill_between(ends.index, ends["p5"], ends["p95"], color=OKABE_ITO[5], alpha=0.35, linewidth=0)
-        else:
-            middle = (ends["p5"] + ends["p95"]) / 2
-            reach = (ends["p95"] - ends["p5"]) / 2
-            axes.errorbar(middle.index, middle, reach, fmt="none", ecolor=OKABE_ITO[5], elinewidth=7, alpha=0.7)
-            for at, row in ends.iterrows():
-                for value in (row["p5"], row["p95"]):
-                    axes.annotate(
-                        f"{value:.1f}", (float(str(at)), value), (9, 0), textcoords="offset points", va="center"
-                    )
+        axes.fill_between(ends.index, ends["p5"], ends["p95"], color=OKABE_ITO[5], alpha=0.35, linewidth=0)
+        if "figure6_printed" in frames:
+            _printed(axes, frames["figure6_printed"])
         axes.plot([], [], color=OKABE_ITO[5], linewidth=7, alpha=0.5, label="Central 90 % of the orders")
         if "mean" in wide:
             mean = wide["mean"].dropna()
@@ -219,12 +211,23 @@ def figure6(frames: Frames, source: str) -> Figure:
         axes.set_xlim(0, 1.04 * wide.index.max())
         axes.set_xlabel("Sampled tasks")
         axes.set_ylabel("Task success (%)")
-        axes.legend(loc="upper right")
-        note = "; the text gives the range at 50 and at 300 of 500 tasks, and the full set"
+        axes.legend(loc="lower right")
+        note = (
+            "; the orders were drawn anew from the successes that the text gives for each of the three families, the "
+            "crosses are the ends of the range that it prints"
+        )
         if source == MEASURED and "model" in points:
             pool = points[["model", "environment", "band"]].iloc[0]
             note = f"; {pool['model']}, {pool['environment']} at {pool['band']}, {wide.index.max()} tasks"
         return finished(figure, source, note)
+
+
+def _printed(axes: Axes, points: pd.DataFrame) -> None:
+    """The ends of the range that the text prints."""
+    ends = points[points["statistic"].isin(["p5", "p95"])]
+    axes.plot(ends["sampled_tasks"], ends["value_pct"], "x", color="black", markersize=6, label="Printed in the text")
+    for at, value in zip(ends["sampled_tasks"], ends["value_pct"], strict=True):
+        axes.annotate(f"{value:.1f}", (at, value), (7, 0), textcoords="offset points", va="center", fontsize=7.5)
 
 
 def figure7(frames: Frames, source: str) -> Figure:
@@ -429,7 +432,7 @@ def _whiskers(axes: Axes, at: Iterable[float], part: pd.DataFrame, column: str, 
 
 def _looks(models: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Model or agent -> colour and marker. Names of the paper keep theirs, whatever stands beside them."""
-    names = in_order(models, PAPER_ORDER)
+    names = in_order(models, MODELS)
     return {name: (OKABE_ITO[i % len(OKABE_ITO)], MARKERS[i % len(MARKERS)]) for i, name in enumerate(names)}
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from skillhorizon.analysis.frames import SOURCES, Frames, bands_of, in_order
+from skillhorizon.analysis.frames import MODELS, SOURCES, Frames, bands_of, in_order
 
 MISSING = "–"
 NOTHING = "no execution that this table speaks of"
@@ -109,7 +109,7 @@ def _table01(frame: pd.DataFrame) -> list[Sheet]:
 def _table02(frame: pd.DataFrame) -> list[Sheet]:
     return [
         crossed(
-            part, {"metric": "Metric"}, "group", _by_metric(part), in_order(part["group"], ()), _words(section)
+            part, {"metric": "Metric"}, "group", _by_metric(part), in_order(part["group"], ()), _words(str(section))
         )._replace(heads=["Metric", *map(_words, in_order(part["group"], ()))])
         for section, part in _named(frame).groupby("section", sort=False)
     ]
@@ -152,7 +152,7 @@ def _table03(frame: pd.DataFrame) -> list[Sheet]:
             name if pd.isna(count) else f"{number(count, 0)} {name}"
             for name, count in zip(part["resource"], part["count"], strict=True)
         ]
-        rows.append([environment, ", ".join(named), number(records, 0), number(skills, 0)])
+        rows.append([str(environment), ", ".join(named), number(records, 0), number(skills, 0)])
     return [Sheet(["Environment", "Resources", "Seed records", "Skills"], rows)]
 
 
@@ -345,7 +345,10 @@ TABLES: dict[str, Item] = {
 
 def sheets(name: str, frame: pd.DataFrame) -> list[Sheet]:
     """The blocks of a table. Shape: as in the paper, bands in their order and all else as the frame has it."""
-    return TABLES[name].layout(frame)
+    found = TABLES[name].layout(frame)
+    if "model" in frame and not set(MODELS) & set(frame["model"]):
+        found = [sheet._replace(heads=["Agent" if h == "Model" else h for h in sheet.heads]) for sheet in found]
+    return found
 
 
 def title(name: str) -> str:
