@@ -23,6 +23,8 @@ construct:
   toy: {first_seed: 1000000}
 budget_factor: 0.5
 processes: 1
+evaluate: {agents: [steady], prefixes: [0.0, 0.5]}
+agents: {rules: {entry: brief}, profiles: {steady: {slip: 0.001}}}
 mea: {tasks: 1, agents: [steady], slips: [0.0], recalls: [1.0], grid_band: 64K, grid_tasks: 1}
 """
 OF_THE_SET = {"tables", "horizons", "mea", "results", "trace_analysis", "report"}
@@ -80,7 +82,8 @@ def clone(tmp_path) -> Clone:
 
 @pytest.mark.slow
 def test_the_pipeline_runs_what_has_changed_and_repeats_to_the_byte(clone):
-    everything = {"construct@finance", "construct@toy", "published", *OF_THE_SET}
+    everything = {"construct@finance", "construct@toy", "evaluate@steady-finance", "evaluate@steady-toy", "published"}
+    everything |= OF_THE_SET
     assert clone.repro() == everything
     made = clone.made()
     assert {
@@ -104,7 +107,7 @@ def test_the_pipeline_runs_what_has_changed_and_repeats_to_the_byte(clone):
     clone.change("toy: {first_seed: 1000000}", "toy: {first_seed: 2000000}")
     clone.change("paper: {tasks: 30", "paper: {tasks: 31")
     clone.change("processes: 1", "processes: 2")
-    assert clone.repro() == {"construct@toy", *OF_THE_SET}
+    assert clone.repro() == {"construct@toy", "evaluate@steady-toy", *OF_THE_SET}
     changed = {name for name, data in clone.made().items() if data != made[name]}
     assert {name for name in changed if "finance" in name} == set()
     assert "data/tasks/toy.parquet" in changed
