@@ -147,7 +147,7 @@ def carry_out(assigned: Assignment, work: Path | None = None) -> Finished:
     if journal is not None:
         journal.finish(msgspec.to_builtins(outcome))
         journal.close()
-    return Finished(run, _stream(told.table(digests=False)), compactions, prefixes)
+    return Finished(run, _stream(told.table(whole=False)), compactions, prefixes)
 
 
 class Watched(Gateway):
