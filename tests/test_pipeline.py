@@ -23,7 +23,16 @@ construct:
   toy: {first_seed: 1000000}
 budget_factor: 0.5
 processes: 1
+compute: {engine: processes, address: null}
+evaluate: {agents: [hasty], prefixes: [0.0, 0.5]}
+agents:
+  rules: {entry: brief}
+  profiles: {hasty: {slip: 0.01, batch: 4}, steady: {slip: 0.001}}
+mea: {tasks: 1, agents: [steady], slips: [0.0], recalls: [1.0], grid_band: 64K, grid_tasks: 1}
 """
+
+
+EVALUATED = {"evaluate@hasty-finance", "evaluate@hasty-toy"}
 
 
 class Clone:
@@ -77,25 +86,34 @@ def clone(tmp_path) -> Clone:
 
 @pytest.mark.slow
 def test_the_pipeline_runs_what_has_changed_and_repeats_to_the_byte(clone):
-    assert clone.repro() == {"construct@finance", "construct@toy", "tables"}
+    assert clone.repro() == {"construct@finance", "construct@toy", *EVALUATED, "horizons", "mea", "tables"}
     made = clone.made()
     assert {
         "data/results/notebooks/01_construct_finance.ipynb",
         "data/results/measured/table06_overlap.csv",
         "data/results/published/table03.csv",
+        "data/results/notebooks/05_mea.ipynb",
+        "data/results/notebooks/02_evaluate_hasty_finance.ipynb",
         "data/tasks/finance.parquet",
+        "data/traces/hasty/toy/prefixes.parquet",
+        "data/traces/mea/rounds.parquet",
         "data/traces/reference/toy/events.parquet",
     } <= set(made)
     assert clone.repro() == set()
     assert str(clone.folder).encode() not in b"".join(made.values())
 
-    assert clone.repro("-f") == {"construct@finance", "construct@toy", "tables"}
+    assert clone.repro("-f") == {"construct@finance", "construct@toy", *EVALUATED, "horizons", "mea", "tables"}
     assert clone.made() == made
 
     clone.change("toy: {first_seed: 1000000}", "toy: {first_seed: 2000000}")
     clone.change("paper: {tasks: 30", "paper: {tasks: 31")
     clone.change("processes: 1", "processes: 2")
-    assert clone.repro() == {"construct@toy", "tables"}
+    assert clone.repro() == {"construct@toy", "evaluate@hasty-toy", "horizons", "mea", "tables"}
     changed = {name for name, data in clone.made().items() if data != made[name]}
     assert {name for name in changed if "finance" in name} == set()
-    assert "data/tasks/toy.parquet" in changed
+    assert {"data/tasks/toy.parquet", "data/traces/hasty/toy/runs.parquet"} <= changed
+
+    clone.change("hasty: {slip: 0.01", "hasty: {slip: 0.02")
+    assert clone.repro("evaluate@hasty-toy", "evaluate@hasty-finance") == EVALUATED
+    clone.change("steady: {slip: 0.001", "steady: {slip: 0.002")
+    assert clone.repro("evaluate@hasty-toy", "evaluate@hasty-finance") == set()
