@@ -116,10 +116,10 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     construct: dict[str, Construct]
     budget_factor: Factor
     processes: Positive | None = None
+    mea: Comparison = Comparison()
     agents: Agents = Agents()
     evaluate: Evaluate = Evaluate()
     compute: Compute = Compute()
-    mea: Comparison = Comparison()
 
     def __post_init__(self) -> None:
         self._profile(self.profile)

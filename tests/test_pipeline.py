@@ -23,12 +23,18 @@ construct:
   toy: {first_seed: 1000000}
 budget_factor: 0.5
 processes: 1
-evaluate: {agents: [steady], prefixes: [0.0, 0.5]}
-agents: {rules: {entry: brief}, profiles: {steady: {slip: 0.001}}}
+compute: {engine: processes, address: null}
+evaluate: {agents: [hasty], prefixes: [0.0, 0.5]}
+agents:
+  rules: {entry: brief}
+  profiles: {hasty: {slip: 0.01, batch: 4}, steady: {slip: 0.001}}
 mea: {tasks: 1, agents: [steady], slips: [0.0], recalls: [1.0], grid_band: 64K, grid_tasks: 1}
 """
 OF_THE_SET = {"tables", "horizons", "mea", "results", "trace_analysis", "report"}
 """The stages that rest on what all environments' sets and traces are."""
+
+
+EVALUATED = {"evaluate@hasty-finance", "evaluate@hasty-toy"}
 
 
 class Clone:
@@ -82,8 +88,7 @@ def clone(tmp_path) -> Clone:
 
 @pytest.mark.slow
 def test_the_pipeline_runs_what_has_changed_and_repeats_to_the_byte(clone):
-    everything = {"construct@finance", "construct@toy", "evaluate@steady-finance", "evaluate@steady-toy", "published"}
-    everything |= OF_THE_SET
+    everything = {"construct@finance", "construct@toy", "published", *EVALUATED, *OF_THE_SET}
     assert clone.repro() == everything
     made = clone.made()
     assert {
@@ -95,6 +100,8 @@ def test_the_pipeline_runs_what_has_changed_and_repeats_to_the_byte(clone):
         "data/results/measured/table01.csv",
         "data/results/report.html",
         "data/tasks/finance.parquet",
+        "data/results/notebooks/02_evaluate_hasty_finance.ipynb",
+        "data/traces/hasty/toy/prefixes.parquet",
         "data/traces/mea/rounds.parquet",
         "data/traces/reference/toy/events.parquet",
     } <= set(made)
@@ -107,7 +114,12 @@ def test_the_pipeline_runs_what_has_changed_and_repeats_to_the_byte(clone):
     clone.change("toy: {first_seed: 1000000}", "toy: {first_seed: 2000000}")
     clone.change("paper: {tasks: 30", "paper: {tasks: 31")
     clone.change("processes: 1", "processes: 2")
-    assert clone.repro() == {"construct@toy", "evaluate@steady-toy", *OF_THE_SET}
+    assert clone.repro() == {"construct@toy", "evaluate@hasty-toy", *OF_THE_SET}
     changed = {name for name, data in clone.made().items() if data != made[name]}
     assert {name for name in changed if "finance" in name} == set()
-    assert "data/tasks/toy.parquet" in changed
+    assert {"data/tasks/toy.parquet", "data/traces/hasty/toy/runs.parquet"} <= changed
+
+    clone.change("hasty: {slip: 0.01", "hasty: {slip: 0.02")
+    assert clone.repro("evaluate@hasty-toy", "evaluate@hasty-finance") == EVALUATED
+    clone.change("steady: {slip: 0.001", "steady: {slip: 0.002")
+    assert clone.repro("evaluate@hasty-toy", "evaluate@hasty-finance") == set()
