@@ -11,7 +11,11 @@ import msgspec
 import yaml
 from msgspec import Meta
 
-from skillhorizon import envs
+from skillhorizon import agents, envs
+from skillhorizon.agents.harness import RULES, Rules
+from skillhorizon.agents.simulated import PROFILES
+from skillhorizon.agents.simulated import Profile as Weaknesses
+from skillhorizon.compute import Compute
 from skillhorizon.core.bands import BANDS
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.generation import EVALUATION_SEEDS
@@ -48,6 +52,29 @@ class Construct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What concerns the set of one environment alone."""
 
     first_seed: Seed
+
+
+class Agents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How conversations are held, and the simulated agents by name."""
+
+    rules: Rules = RULES
+    profiles: dict[str, Weaknesses] = msgspec.field(default_factory=lambda: dict(PROFILES))
+
+
+class Evaluate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which simulated agents work on the sets, and after which shares of A beyond R their runs are scored on the way.
+
+    Any other agent is evaluated by the notebook itself or by ``runs.evaluate``.
+    """
+
+    agents: tuple[str, ...] = tuple(PROFILES)
+    prefixes: tuple[Factor, ...] = (0.0, 0.125, 0.25, 0.375, 0.5)
+
+    def __post_init__(self) -> None:
+        if len(set(self.agents)) < len(self.agents):
+            raise ValueError("evaluate.agents must name each agent once")
+        if list(self.prefixes) != sorted(set(self.prefixes)) or not all(map(math.isfinite, self.prefixes)):
+            raise ValueError("evaluate.prefixes must be finite and rise")
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -89,6 +116,9 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     construct: dict[str, Construct]
     budget_factor: Factor
     processes: Positive | None = None
+    agents: Agents = Agents()
+    evaluate: Evaluate = Evaluate()
+    compute: Compute = Compute()
     mea: Comparison = Comparison()
 
     def __post_init__(self) -> None:
@@ -104,6 +134,15 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise ValueError(f"unknown environment {name!r}; the environments are {', '.join(known)}")
         for name in self.environments:
             self._construct(name)
+        if twice := [name for name in self.agents.profiles if name in agents.AGENTS and name not in PROFILES]:
+            raise ValueError(f"agents.profiles cannot redefine {twice[0]!r}")
+        for name in self.evaluate.agents:
+            if name not in self.agents.profiles:
+                raise ValueError(f"evaluate.agents names {name!r}, which agents.profiles does not describe")
+
+    def cores(self, profile: str | None = None) -> int:
+        """Processes that work side by side."""
+        return self._profile(profile or self.profile).processes or self.processes or _cores()
 
     def settings(self, environment: str, profile: str | None = None) -> Settings:
         """The settings of one environment under a profile, by default the file's own; raises ``InputError``."""
@@ -113,8 +152,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         except ValueError as error:
             raise InputError(str(error)) from None
         factor = self.budget_factor if chosen.budget_factor is None else chosen.budget_factor
-        processes = chosen.processes or self.processes or _cores()
-        return Settings(chosen.tasks, chosen.bands, own.first_seed, factor, processes)
+        return Settings(chosen.tasks, chosen.bands, own.first_seed, factor, self.cores(profile))
 
     def _profile(self, name: str) -> Profile:
         if name not in self.profiles:

@@ -7,9 +7,10 @@ each side; a final stands alone. Nothing here raises on whatever a model wrote.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 MOST_CALLS = 32
 MOST_COMMENTARY = 1024
@@ -23,16 +24,20 @@ _FENCE = "```"
 _SHOWN = 120
 
 
-class Action(msgspec.Struct, frozen=True):
+class Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One call as the agent wrote it. ``skill_run_id`` is a label of the envelope, no argument of the business."""
 
-    name: str
+    name: Annotated[str, Meta(min_length=1)]
     arguments: dict[str, Any]
     skill_run_id: str | None = None
 
 
 class Actions(msgspec.Struct, frozen=True):
     calls: tuple[Action, ...]
+
+
+class _Actions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="actions"):
+    actions: Annotated[tuple[Action, ...], Meta(min_length=1, max_length=MOST_CALLS)]
 
 
 class Final(msgspec.Struct, frozen=True):
@@ -55,6 +60,8 @@ class Malformed(msgspec.Struct, frozen=True):
 
 Response = Actions | Final | Malformed
 
+_WELL_FORMED = msgspec.json.Decoder(_Actions)
+
 
 def parse(text: str | bytes) -> Response:
     """What a response says; whatever is wrong with it is a ``Malformed``."""
@@ -62,6 +69,10 @@ def parse(text: str | bytes) -> Response:
         data = (text.encode() if isinstance(text, str) else text.decode().encode()).strip()
     except UnicodeError:
         return Malformed("encoding", "the response is not valid Unicode text")
+    try:
+        return Actions(_WELL_FORMED.decode(data).actions)  # what most responses are, at the speed of the library
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        pass  # anything else is looked at closely, to say what it is
     if not data:
         return Malformed("empty", "the response is empty")
     whole = _decode(data)

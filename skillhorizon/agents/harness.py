@@ -149,6 +149,8 @@ def opening(task: Task, gateway: Gateway, rules: Rules = RULES) -> list[Message]
     return [system, message("user", _ENTRIES[rules.entry], *brief)]
 
 
+_CALLS = b'{"type":"actions","actions":['
+
 # -- the loop ------------------------------------------------------------------------------------------------------
 
 
@@ -168,6 +170,8 @@ class Conversation:
         self.confirming = False
         self.idle = 0
         self.context = 0
+        """estimated tokens of the newest request"""
+        self._size = compaction.estimate(self.messages, rules.compaction)
         self.compactions: list[Compaction] = []
         self.request_tokens = self.response_tokens = 0
         self.cost: float | None = None
@@ -181,8 +185,9 @@ class Conversation:
                 return self._outcome("failed", f"the conversation exceeds {limits.guard:,} tokens and cannot be cut")
             reply = yield from self._ask("respond", self.messages)
             self.decision += 1
-            self.messages.append(message("assistant", reply.text))
             response = actions.parse(reply.text)
+            self._add(_spoken(reply.text, response))
+            self._account(reply, self.context, self.messages[-1].tokens)
             if isinstance(response, Final):
                 if self.confirming:
                     return self._outcome("submitted")
@@ -235,14 +240,17 @@ class Conversation:
         for number, event in enumerate(events):
             head = b'%b{"name":%b,"observation":' % (b"," if number else b"", canonical(event.tool))
             parts += (head, event.observation, b"}")
-        rest: dict[str, Any] = {"not_attempted": unattempted, "attempts_left": self.gateway.remaining}
-        if error is not None:
-            rest["error"] = error
-        parts.append(b"]," + canonical(rest)[1:])
-        self.messages.append(message("user", *parts, steps=tuple(e.step for e in events)))
+        left = canonical(self.gateway.remaining)
+        parts += (b'],"attempts_left":', left, b',"not_attempted":%d' % unattempted)
+        parts.append(b"}" if error is None else b',"error":%b}' % canonical(error))
+        self._add(message("user", *parts, steps=tuple(e.step for e in events)))
 
     def _tell(self, content: dict[str, Any]) -> None:
-        self.messages.append(message("user", canonical(content)))
+        self._add(message("user", canonical(content)))
+
+    def _add(self, new: Message) -> None:
+        self.messages.append(new)
+        self._size += new.tokens + self.rules.compaction.per_message
 
     # -- requests --------------------------------------------------------------------------------------------------
 
@@ -255,27 +263,30 @@ class Conversation:
             if self.record:
                 # json, for it carries lone surrogates there and back
                 self.gateway.record(kind, json.dumps(msgspec.to_builtins(reply)))
-        usage = reply.usage
-        if usage is None:
-            said = tokens.count(reply.text.encode(errors="replace"))
-            usage = Usage(compaction.estimate(messages, self.rules.compaction), said)
+        return reply
+
+    def _account(self, reply: Reply, asked: int, said: int) -> None:
+        """Tokens and cost of a request, as the provider gives them, else as estimated."""
+        usage = reply.usage or Usage(asked, said)
         self.request_tokens += usage.request_tokens
         self.response_tokens += usage.response_tokens
         if usage.cost is not None:
             self.cost = (self.cost or 0.0) + usage.cost
-        return reply
 
     def _make_room(self) -> Generator[Request, Reply, None]:
         """Replace the history where it has reached the trigger; a summary that is refused leaves it as it was."""
         limits = self.rules.compaction
-        self.context = compaction.estimate(self.messages, limits)
+        self.context = self._size  # kept along, for a sum over all messages at each request would grow as the square
         while self.context >= limits.trigger:
             instruction = message("user", SUMMARISE)
             replacement = compaction.plan(self.messages, self.instructions, instruction, limits)
             if replacement is None:
                 return
-            reply = yield from self._ask("summarise", replacement.request(instruction))
-            changed = replacement.with_summary(message("user", SUMMARY, reply.text))
+            asked = replacement.request(instruction)
+            reply = yield from self._ask("summarise", asked)
+            summary = message("user", SUMMARY, reply.text)
+            self._account(reply, compaction.estimate(asked, limits), summary.tokens - tokens.count(SUMMARY.encode()))
+            changed = replacement.with_summary(summary)
             after = compaction.estimate(changed, limits)
             complete = reply.stop_reason == "stop"
             adopted = compaction.adoptable(replacement, reply.text, complete, self.context, after, limits)
@@ -292,7 +303,7 @@ class Conversation:
             )
             if not adopted:
                 return
-            self.messages, self.context = changed, after
+            self.messages, self.context, self._size = changed, after, after
 
     def _outcome(self, end: End, why: str | None = None) -> Outcome:
         return Outcome(
@@ -304,6 +315,16 @@ class Conversation:
             response_tokens=self.response_tokens,
             cost=self.cost,
         )
+
+
+def _spoken(text: str, response: actions.Response) -> Message:
+    """A response as a message. Calls in canonical form are counted one by one, as the trace counts them too."""
+    if isinstance(response, Actions):
+        calls = [canonical({"arguments": a.arguments, "name": a.name}) for a in response.calls]
+        parts = [_CALLS, calls[0], *(part for call in calls[1:] for part in (b",", call)), b"]}"]
+        if b"".join(parts) == text.encode(errors="replace"):
+            return message("assistant", *parts)
+    return message("assistant", text)
 
 
 def converse(conversation: Conversation, mind: Mind) -> Outcome:
@@ -331,9 +352,10 @@ async def converse_async(conversation: Conversation, mind: AsyncMind) -> Outcome
 
 
 class Harnessed(Agent, Protocol):
-    """An agent made of a mind for each run."""
+    """An agent made of a mind for each run; ``repeatable`` as its minds are."""
 
     rules: Rules
+    repeatable: bool
 
     def mind(self, task: Task, gateway: Gateway, seed: int) -> Mind: ...
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tqdm import tqdm
 
@@ -48,17 +48,23 @@ def parallel(work: Callable[[T], U], items: Iterable[T], label: str, processes: 
 
     ``work`` and the items must be picklable. The first failure ends the whole and is raised here.
     """
+    results = dict(completed(work, items, label, processes))
+    return [results[index] for index in range(len(results))]
+
+
+def completed(work: Callable[[T], U], items: Iterable[T], label: str, processes: int) -> Iterator[tuple[int, U]]:
+    """``(index, work(item))`` over processes, each as it is done; otherwise as ``parallel``."""
     listed = list(items)
     if processes <= 1 or len(listed) <= 1:
-        return [work(item) for item in track(listed, label, len(listed))]
-    results: dict[int, Any] = {}
+        for index, item in enumerate(track(listed, label, len(listed))):
+            yield index, work(item)
+        return
     # spawn: no locks or threads of the caller's process are inherited (notebook kernels hold both)
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         futures = {pool.submit(work, item): index for index, item in enumerate(listed)}
         try:
             for future in track(as_completed(futures), label, len(listed)):
-                results[futures[future]] = future.result()
+                yield futures[future], future.result()
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    return [results[index] for index in range(len(listed))]

@@ -39,7 +39,7 @@ def encoding() -> tiktoken.Encoding:
         return tiktoken.Encoding(**openai_public.o200k_base())
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2**15)  # as many as the calls and observations of the longest runs
 def count(text: str | bytes) -> int:
     """Tokens of one string; special tokens are ordinary text."""
     return len(encoding().encode_ordinary(text.decode() if isinstance(text, bytes) else text))

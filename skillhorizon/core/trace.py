@@ -1,6 +1,7 @@
 """What a run leaves: its events, its token counts, its digests; Parquet in and out.
 
-Tables ``runs``, ``events`` and ``compactions``; the columns are those of ``RUN_COLUMNS`` and ``EVENT_COLUMNS``.
+Tables ``runs``, ``events``, ``compactions`` and ``prefixes`` (what a run had reached when its attempts passed
+R + ceil(factor * A)); the columns are those of ``TABLES``.
 """
 
 from __future__ import annotations
@@ -96,10 +97,20 @@ _COMPACTION_TYPES: dict[str, pa.DataType] = {
     "adopted": pa.bool_(),
 }
 
+_PREFIX_TYPES: dict[str, pa.DataType] = {
+    "run_id": pa.string(),
+    "factor": pa.float64(),
+    "attempts": pa.int32(),
+    "goals_met": pa.int32(),
+    "lgc": pa.float64(),
+    "success": pa.bool_(),
+}
+
 TABLES: dict[str, pa.Schema] = {
     "runs": pa.schema(list(_RUN_TYPES.items())),
     "events": pa.schema(list(_EVENT_TYPES.items())),
     "compactions": pa.schema(list(_COMPACTION_TYPES.items())),
+    "prefixes": pa.schema(list(_PREFIX_TYPES.items())),
 }
 
 
@@ -153,7 +164,8 @@ class Trace:
         frame: pd.DataFrame = self.table().to_pandas()
         return frame
 
-    def table(self) -> pa.Table:
+    def table(self, digests: bool = True) -> pa.Table:
+        """``events`` as Arrow; without ``digests`` of single observations, which are the hardest to store."""
         columns: dict[str, Any] = {
             name: [getattr(e, name) for e in self.raw] for name in EVENT_COLUMNS if name in Event.__struct_fields__
         }
@@ -161,7 +173,7 @@ class Trace:
         columns["call_tokens"] = self.call_tokens
         columns["observation_tokens"] = self.observation_tokens
         columns["consumed"] = self._consumed()
-        columns["observation_digest"] = [short_digest(e.observation) for e in self.raw]
+        columns["observation_digest"] = [short_digest(e.observation) if digests else None for e in self.raw]
         return pa.table({name: columns[name] for name in EVENT_COLUMNS}, schema=TABLES["events"])
 
     def _consumed(self) -> list[list[str]]:
@@ -262,7 +274,7 @@ def write_parquet(table: pa.Table, path: Path) -> None:
 
 
 def read(folder: Path, table: str) -> pd.DataFrame:
-    """One of the tables ``runs``, ``events``, ``compactions`` of a folder of traces."""
+    """One of the tables ``TABLES`` of a folder of traces."""
     path = folder / f"{table}.parquet"
     if not path.is_file():
         raise InputError(f"no trace table at {path}")
