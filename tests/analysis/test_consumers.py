@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from skillhorizon.analysis import consumers, links
+from skillhorizon.analysis import consumers
+from skillhorizon.core import links
 from skillhorizon.core.gateway import Event
 from skillhorizon.core.serial import canonical
 from tests.analysis.handmade import events, runs

@@ -10,10 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from skillhorizon.analysis import links
 from skillhorizon.analysis.measures import measures
 from skillhorizon.analysis.populations import Traces
-from skillhorizon.core import trace
+from skillhorizon.core import links, trace
 from skillhorizon.core.errors import InputError
 from tests.analysis.handmade import PUBLISHED, TITLES, check, events
 
