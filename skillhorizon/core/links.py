@@ -1,10 +1,10 @@
 """What a trace keeps of contents: which artifacts a query showed in whole, and which calls repeat a script's output.
 
 The events hold references and digests, no arguments and no observations, so both are found while the run is at hand
-and kept as two small tables beside them (``SCHEMAS``):
+and kept as two small tables beside them:
 
-``sightings``  run_id, step, refs            a query returned these versions with their content (paper E.4)
-``matches``    run_id, step, source, sources the call's arguments contain the whole output of a script run (paper E.2)
+``sightings``  step, refs            a query returned these versions with their content (paper E.4)
+``matches``    step, source, sources  the call's arguments contain the whole output of a script run (paper E.2)
 
 A call matches a script run of an earlier response when every field of the output, of which there is at least one, is
 an argument of the same value: lists are compared as multisets, so repeats count and their order does not, and numbers
@@ -18,31 +18,23 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from skillhorizon.core.gateway import Event
 from skillhorizon.core.serial import canonical
 
-SCHEMAS: dict[str, pa.Schema] = {
-    "sightings": pa.schema([("run_id", pa.string()), ("step", pa.int32()), ("refs", pa.list_(pa.string()))]),
-    "matches": pa.schema(
-        [("run_id", pa.string()), ("step", pa.int32()), ("source", pa.int32()), ("sources", pa.int32())]
-    ),
-}
 
-
-def sightings(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]:
+def sightings(events: Iterable[Event]) -> list[dict[str, Any]]:
     """Rows of ``sightings``: an artifact is shown by an object that holds its ``ref`` and its ``content``."""
     rows = []
     for event in events:
         if event.kind == "query" and event.ok and b'"content":' in event.observation:
             refs = sorted(set(_shown(msgspec.json.decode(event.observation))))
             if refs:
-                rows.append({"run_id": run_id, "step": event.step, "refs": refs})
+                rows.append({"step": event.step, "refs": refs})
     return rows
 
 
-def matches(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]:
+def matches(events: Iterable[Event]) -> list[dict[str, Any]]:
     """Rows of ``matches``, in the order of the calls."""
     outputs: dict[tuple[str, ...], dict[bytes, list[int]]] = {}
     waiting: list[tuple[int, dict[str, Any]]] = []
@@ -61,7 +53,7 @@ def matches(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]:
         elif event.kind == "business" and outputs:
             arguments = msgspec.json.decode(event.call)["arguments"]
             if isinstance(arguments, dict) and (steps := _sources(arguments, outputs)):
-                rows.append({"run_id": run_id, "step": event.step, "source": max(steps), "sources": len(steps)})
+                rows.append({"step": event.step, "source": max(steps), "sources": len(steps)})
     return rows
 
 
@@ -95,8 +87,3 @@ def _shown(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _shown(item)
-
-
-def table(name: str, rows: Iterable[dict[str, Any]]) -> pa.Table:
-    """One of ``SCHEMAS`` from its rows."""
-    return pa.Table.from_pylist(list(rows), schema=SCHEMAS[name])

@@ -44,7 +44,7 @@ OUTPUT = {"post_id": "pst-aaaaa-1", "historical_publication_ids": ["x", "y", "y"
 
 
 def matched(told: Told) -> list[tuple[int, int, int]]:
-    return [(row["step"], row["source"], row["sources"]) for row in links.matches("r1", told.raw)]
+    return [(row["step"], row["source"], row["sources"]) for row in links.matches(told.raw)]
 
 
 def test_a_consumer_matches_all_earlier_runs_with_its_values_and_counts_once():
@@ -87,11 +87,10 @@ def test_a_query_shows_an_artifact_with_its_reference_and_its_content():
     told.add("list_artifacts", "query", {}, {"items": [{"ref": "ctr-bbbbb@1", "status": "current"}]})  # no content
     told.add("list_all", "query", {}, {"items": [{"ref": f"rev-{c * 5}@1", "content": {}} for c in "dc"]})
     told.add("submit", "business", {}, {"ref": "ctr-ccccc@1", "content": {}})  # published, which its event tells
-    assert links.sightings("r1", told.raw) == [
-        {"run_id": "r1", "step": 1, "refs": ["ctr-aaaaa@1"]},
-        {"run_id": "r1", "step": 3, "refs": ["rev-ccccc@1", "rev-ddddd@1"]},
+    assert links.sightings(told.raw) == [
+        {"step": 1, "refs": ["ctr-aaaaa@1"]},
+        {"step": 3, "refs": ["rev-ccccc@1", "rev-ddddd@1"]},
     ]
-    assert links.table("sightings", links.sightings("r1", told.raw)).schema == links.SCHEMAS["sightings"]
 
 
 def test_rejections_are_counted_by_reason_and_rates_averaged_within_executions():
