@@ -14,21 +14,27 @@ same response do not count, for their arguments were written before the output c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from skillhorizon.core.gateway import Event
 from skillhorizon.core.serial import canonical
+from skillhorizon.core.world import Artifact
 
 
-def sightings(events: Iterable[Event]) -> list[dict[str, Any]]:
-    """Rows of ``sightings``: an artifact is shown by an object that holds its ``ref`` and its ``content``."""
+def sightings(events: Iterable[Event], artifacts: Mapping[str, Artifact]) -> list[dict[str, Any]]:
+    """Rows of ``sightings``. ``artifacts`` are those of the run, by reference.
+
+    An object of an answer shows an artifact when it holds its reference, as ``ref`` or under the artifact's kind,
+    beside all fields of its content, or beside the content itself. A list that names artifacts, a view that leaves a
+    field out and a reference to another artifact show none.
+    """
     rows = []
     for event in events:
-        if event.kind == "query" and event.ok and b'"content":' in event.observation:
-            refs = sorted(set(_shown(msgspec.json.decode(event.observation))))
+        if event.kind == "query" and event.ok and b"@" in event.observation:
+            refs = sorted(set(_shown(msgspec.json.decode(event.observation), artifacts)))
             if refs:
                 rows.append({"step": event.step, "refs": refs})
     return rows
@@ -78,12 +84,23 @@ def _unordered(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any) -> Iterator[str]:
+def _shown(value: Any, artifacts: Mapping[str, Artifact]) -> Iterator[str]:
     if isinstance(value, dict):
-        if isinstance(value.get("ref"), str) and "content" in value:
-            yield value["ref"]
-        for item in value.values():
-            yield from _shown(item)
+        for key, item in value.items():
+            if isinstance(item, str):
+                found = artifacts.get(item)
+                if found is not None and key in ("ref", found.kind) and _is_whole(value, found):
+                    yield item
+            else:
+                yield from _shown(item, artifacts)
     elif isinstance(value, list):
         for item in value:
-            yield from _shown(item)
+            yield from _shown(item, artifacts)
+
+
+def _is_whole(view: dict[str, Any], artifact: Artifact) -> bool:
+    content = msgspec.to_builtins(artifact.content)
+    if not isinstance(content, dict) or not content:
+        return view.get("ref") == artifact.ref and "content" in view
+    inner = view.get("content")
+    return content.keys() <= view.keys() or (isinstance(inner, dict) and content.keys() <= inner.keys())

@@ -11,6 +11,7 @@ from skillhorizon.analysis import consumers
 from skillhorizon.core import links
 from skillhorizon.core.gateway import Event
 from skillhorizon.core.serial import canonical
+from skillhorizon.core.world import Artifact
 from tests.analysis.handmade import events, runs
 
 
@@ -81,15 +82,25 @@ def test_calls_of_the_same_response_and_failed_scripts_do_not_count():
     assert matched(failed) == []
 
 
-def test_a_query_shows_an_artifact_with_its_reference_and_its_content():
+def artifact(ref: str) -> Artifact:
+    name, version = ref.split("@")
+    return Artifact(name, int(version), "contract", "pag-aaaaa", {"flow": 1, "parents": []}, (), "current")
+
+
+ARTIFACTS = {ref: artifact(ref) for ref in ("ctr-aaaaa@1", "ctr-bbbbb@1", "ctr-ccccc@2")}
+
+
+def test_a_query_shows_an_artifact_beside_the_whole_of_its_content():
     told = Told()
-    told.add("get_artifact", "query", {}, {"ref": "ctr-aaaaa@1", "content": {"inputs": ["ctr-bbbbb@1"]}})
+    whole = {"flow": 9, "parents": ["ctr-bbbbb@1"]}
+    told.add("get_artifact", "query", {}, {"ref": "ctr-aaaaa@1", "content": whole, "before": "ctr-ccccc@2"})
     told.add("list_artifacts", "query", {}, {"items": [{"ref": "ctr-bbbbb@1", "status": "current"}]})  # no content
-    told.add("list_all", "query", {}, {"items": [{"ref": f"rev-{c * 5}@1", "content": {}} for c in "dc"]})
-    told.add("submit", "business", {}, {"ref": "ctr-ccccc@1", "content": {}})  # published, which its event tells
-    assert links.sightings(told.raw) == [
+    told.add("list_pages", "query", {}, {"items": [{"contract": "ctr-ccccc@2", "flow": 9}]})  # a field is left out
+    told.add("list_contracts", "query", {}, {"items": [{"contract": r, **whole} for r in ("ctr-ccccc@2", "ctr-x@1")]})
+    told.add("submit", "business", {}, {"ref": "ctr-bbbbb@1", "content": whole})  # published, which its event tells
+    assert links.sightings(told.raw, ARTIFACTS) == [
         {"step": 1, "refs": ["ctr-aaaaa@1"]},
-        {"step": 3, "refs": ["rev-ccccc@1", "rev-ddddd@1"]},
+        {"step": 4, "refs": ["ctr-ccccc@2"]},
     ]
 
 

@@ -51,7 +51,7 @@ def write(data: Path, agent: str, env: str, told: pd.DataFrame, won: bool) -> No
         "runs": [run],
         "events": pa.Table.from_pylist(rows, schema=trace.TABLES["events"]),
         "compactions": [summary] if agent == "hasty" else [],
-        "matches": [{"run_id": run_id, "step": 5, "source": 1, "sources": 1}],
+        "matches": pa.Table.from_pylist([{"run_id": run_id, "step": 5, "source": 1, "sources": 1}]),
         "prefixes": pa.Table.from_pylist(
             [{"run_id": run_id, "factor": f, "attempts": 5, "goals_met": 2 * won, "success": won} for f in (0.0, 0.5)]
         ),
