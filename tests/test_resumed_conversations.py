@@ -224,7 +224,7 @@ def known(journal: Path) -> list[tuple]:
         return []
 
 
-@pytest.mark.parametrize("name", ["careless", "harnessed:shuffled"])
+@pytest.mark.parametrize("name", ["careless", "simulated:shuffled"])
 def test_a_killed_simulated_agent_goes_on_as_if_nothing_had_been(name, tmp_path):
     task, whole, journal = tmp_path / "task.json", tmp_path / "whole", tmp_path / "journal"
     small_task(ENV).save(task)

@@ -157,9 +157,9 @@ def test_what_determines_a_run_is_in_its_key(data, monkeypatch):
 
 
 def test_any_agent_may_be_evaluated(data, tmp_path):
-    found = runs.evaluate("harnessed:reference", ENV, settings(), data, tmp_path / "work", tmp_path)
+    found = runs.evaluate("simulated:perfect", ENV, settings(), data, tmp_path / "work", tmp_path)
     assert list(found["success"]) == [True] * 3
-    assert (tmp_path / "traces" / "harnessed-reference" / ENV / "runs.parquet").is_file()
+    assert (tmp_path / "traces" / "simulated-perfect" / ENV / "runs.parquet").is_file()
 
 
 # -- bad input -----------------------------------------------------------------------------------------------------

@@ -51,15 +51,26 @@ def test_without_weaknesses_everything_is_reached_under_the_harness(env, profile
 @pytest.mark.parametrize("env", WITH_TOY)
 def test_the_reference_under_the_harness_makes_the_reference_s_calls(env):
     task = small_task(env)
-    run = sh.run(task, "harnessed:reference")
+    run = sh.run(task, "simulated:perfect")
     assert [(e.call, e.observation) for e in run.trace.raw] == [(e.call, e.observation) for e in sh.run(task).trace.raw]
     assert run.outcome.decisions == task.measures.R + 2  # one call each, and two finals
-    assert sh.run(task, "harnessed:shuffled", seed=3).evaluation.success
+    assert sh.run(task, "simulated:shuffled", seed=3).evaluation.success
 
 
-def test_only_the_reference_works_without_a_profile():
-    with pytest.raises(InputError, match="'random'"):
-        agents.agent("harnessed:random")
+def test_rates_may_be_set_behind_the_name_of_a_profile():
+    made = agents.agent("simulated:steady,slip=0.25,batch=2,shuffled=true")
+    assert made.profile == replace(PROFILES["steady"], slip=0.25, batch=2, shuffled=True)
+    task = small_task("toy")
+    assert sh.run(task, "simulated:steady").trace.digest == sh.run(task, "steady").trace.digest
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("random", "unknown profile 'random'"), ("steady,sleep=1", "sleep"), ("steady,slip=2", "<= 1"), ("steady,", "``")],
+)
+def test_an_unknown_profile_or_rate_is_one_clear_line(name, words):
+    with pytest.raises(InputError, match=words):
+        agents.agent(f"simulated:{name}")
 
 
 # -- seeds ---------------------------------------------------------------------------------------------------------

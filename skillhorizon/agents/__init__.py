@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from skillhorizon.agents import mea
+from skillhorizon.agents import mea, simulated
 from skillhorizon.agents.models import ModelAgent
 from skillhorizon.agents.protocol import Agent
 from skillhorizon.agents.scripted import SCRIPTED
-from skillhorizon.agents.simulated import SIMULATED, faithful
 from skillhorizon.core.errors import InputError
 
-AGENTS: dict[str, Agent] = {**SCRIPTED, **SIMULATED}
-FAMILIES: dict[str, Callable[[str], Agent]] = {"harnessed": faithful, "mea": mea.family, "model": ModelAgent}
+AGENTS: dict[str, Agent] = {**SCRIPTED, **simulated.SIMULATED}
+FAMILIES: dict[str, Callable[[str], Agent]] = {
+    "mea": mea.family,
+    "model": ModelAgent,
+    "simulated": simulated.family,
+}
 
 
 def names() -> tuple[str, ...]:

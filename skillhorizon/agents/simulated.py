@@ -471,11 +471,29 @@ class Simulated(Harnessed):
 
 
 SIMULATED = {name: Simulated(name, profile) for name, profile in PROFILES.items()}
-FAITHFUL = {"reference": Profile(), "shuffled": Profile(shuffled=True)}
+WITHOUT_WEAKNESS = {"perfect": Profile(), "shuffled": Profile(shuffled=True)}
+"""The reference procedures under the harness, in their own order and in a random legal one."""
 
 
-def faithful(name: str) -> Simulated:
-    """``harnessed:reference`` and ``harnessed:shuffled``: the reference without weaknesses, under the harness."""
-    if name not in FAITHFUL:
-        raise InputError(f"only {' and '.join(FAITHFUL)} work under the harness without a profile, not {name!r}")
-    return Simulated(name, FAITHFUL[name])
+def family(argument: str) -> Simulated:
+    """``simulated:steady``, ``simulated:perfect``; rates set otherwise follow: ``simulated:steady,slip=0.01``.
+
+    Raises ``InputError`` for an unknown profile or rate.
+    """
+    return Simulated(argument, profile_of(argument))
+
+
+def profile_of(argument: str) -> Profile:
+    """The profile of this name, with the rates that are set otherwise behind commas; raises ``InputError``."""
+    name, *changes = argument.split(",")
+    known = {**PROFILES, **WITHOUT_WEAKNESS}
+    if name not in known:
+        raise InputError(f"unknown profile {name!r}; the profiles are {', '.join(known)}")
+    rates: dict[str, Any] = msgspec.to_builtins(known[name])
+    for change in changes:
+        rate, _, value = change.partition("=")
+        rates[rate] = value
+    try:
+        return msgspec.convert(rates, Profile, strict=False)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{argument!r} is no simulated agent: {error}") from None
