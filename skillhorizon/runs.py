@@ -144,7 +144,7 @@ def carry_out(assigned: Assignment, work: Path | None = None) -> Finished:
     beside = {
         "compactions": map(msgspec.to_builtins, outcome.compactions),
         "prefixes": gateway.prefixes(evaluation),
-        "sightings": links.sightings(told.raw),
+        "sightings": links.sightings(told.raw, gateway.world.artifacts),
         "matches": links.matches(told.raw),
     }
     rows = {name: [{"run_id": told.run_id, **row} for row in found] for name, found in beside.items()}
