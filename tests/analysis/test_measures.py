@@ -111,3 +111,13 @@ def test_tables_of_links_are_not_required(data):
     for path in data.glob("traces/*/*/matches.parquet"):
         path.unlink()
     assert measures(Traces(data))["table14_socialops_rejections"].empty
+
+
+def test_where_nothing_fails_the_tables_of_failures_are_empty_and_keep_their_columns(data):
+    found = measures(Traces(data, ["steady"]))
+    for name in ("table15_recovery_populations", "table16_recovery_outcomes", "table19_stopping_models", "figure5"):
+        assert found[name].empty, name
+        published = pd.read_csv(PUBLISHED / f"{name}.csv", nrows=1)
+        assert set(published.columns) <= set(found[name].columns), name
+    assert found["table11_costs"]["n_success"].tolist() == [2]
+    assert found["table18_compaction_outcomes"].empty
