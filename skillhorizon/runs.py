@@ -151,7 +151,7 @@ def carry_out(assigned: Assignment, work: Path | None = None) -> Finished:
     if journal is not None:
         journal.finish(msgspec.to_builtins(outcome))
         journal.close()
-    return Finished(run, _stream(told.table(digests=False)), rows)
+    return Finished(run, _stream(told.table(whole=False)), rows)
 
 
 class Watched(Gateway):

@@ -129,6 +129,16 @@ TABLES: dict[str, pa.Schema] = {
 }
 
 
+_ENCODINGS = {
+    "step": "DELTA_BINARY_PACKED",
+    "decision": "DELTA_BINARY_PACKED",
+    "context_tokens": "DELTA_BINARY_PACKED",
+    "goal": "PLAIN",
+    "observation_digest": "PLAIN",
+}
+"""Of the columns of events; chosen by measurement."""
+
+
 class Trace:
     """The events of one run, in order. Tokens and digests are computed when first asked for.
 
@@ -179,16 +189,20 @@ class Trace:
         frame: pd.DataFrame = self.table().to_pandas()
         return frame
 
-    def table(self, digests: bool = True) -> pa.Table:
-        """``events`` as Arrow; without ``digests`` of single observations, which are the hardest to store."""
+    def table(self, whole: bool = True) -> pa.Table:
+        """``events`` as Arrow. Not ``whole`` it leaves out what takes most room: tokens and digest of each call.
+
+        The tokens of the whole run and its digest are in its row all the same.
+        """
         columns: dict[str, Any] = {
             name: [getattr(e, name) for e in self.raw] for name in EVENT_COLUMNS if name in Event.__struct_fields__
         }
+        none = [None] * len(self.raw)
         columns["run_id"] = [self.run_id] * len(self.raw)
-        columns["call_tokens"] = self.call_tokens
-        columns["observation_tokens"] = self.observation_tokens
+        columns["call_tokens"] = self.call_tokens if whole else none
+        columns["observation_tokens"] = self.observation_tokens if whole else none
         columns["consumed"] = self._consumed()
-        columns["observation_digest"] = [short_digest(e.observation) if digests else None for e in self.raw]
+        columns["observation_digest"] = [short_digest(e.observation) for e in self.raw] if whole else none
         return pa.table({name: columns[name] for name in EVENT_COLUMNS}, schema=TABLES["events"])
 
     def _consumed(self) -> list[list[str]]:
@@ -274,16 +288,17 @@ def write_parquet(table: pa.Table, path: Path) -> None:
     """One Parquet file, compressed for size, byte-stable, replaced in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
-    # steps and decisions count up: kept as differences they take no room; all else repeats and goes by dictionary
-    counting = [name for name in ("step", "decision") if name in table.column_names]
+    # what counts up is kept as differences, what is drawn anew for each row by its bytes or as it is; all else repeats
+    # and goes by dictionary
+    encodings = {name: how for name, how in _ENCODINGS.items() if name in table.column_names}
     pq.write_table(
         table,
         temporary,
         compression="zstd",
-        compression_level=12,
+        compression_level=19 if encodings else 12,
         store_schema=False,
-        use_dictionary=[name for name in table.column_names if name not in counting],
-        column_encoding=dict.fromkeys(counting, "DELTA_BINARY_PACKED"),
+        use_dictionary=[name for name in table.column_names if name not in encodings],
+        column_encoding=encodings,
     )
     os.replace(temporary, path)
 
