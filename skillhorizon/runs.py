@@ -1,6 +1,6 @@
 """Agents on the task sets: every task of an environment, scored, with the traces that the analysis reads.
 
-``<data>/traces/<agent>/<env>/…``   runs, events, compactions and prefixes, in the order of the set
+``<data>/traces/<agent>/<env>/…``   runs, events and all other tables of ``core.trace``, in the order of the set
 
 A finished run is kept in a work folder under what determines it (agent, task, code), so an interrupted evaluation goes
 on where it was, and one that is repeated runs nothing again.
@@ -23,7 +23,7 @@ import pyarrow as pa
 from skillhorizon import agents, compute, taskset
 from skillhorizon.agents.protocol import Agent
 from skillhorizon.agents.simulated import Simulated
-from skillhorizon.core import trace
+from skillhorizon.core import links, trace
 from skillhorizon.core.evaluation import Evaluation
 from skillhorizon.core.gateway import Gateway, Observation
 from skillhorizon.core.journal import Journal
@@ -34,6 +34,7 @@ from skillhorizon.params import Params
 SEED = 0
 _HARNESS = ("actions", "compaction", "harness", "protocol", "scripted", "simulated")
 _FAMILIES = {"mea": "agents/mea", "model": "agents/models.py"}
+_BESIDE = ("compactions", "prefixes", "sightings", "matches")
 
 
 class Assignment(NamedTuple):
@@ -52,12 +53,11 @@ class Assignment(NamedTuple):
 
 
 class Finished(msgspec.Struct):
-    """One finished run: rows of the tables, and its events as an Arrow stream."""
+    """One finished run: its row, its events as an Arrow stream, and its rows of all other tables."""
 
     run: dict[str, Any]
     events: bytes
-    compactions: list[dict[str, Any]]
-    prefixes: list[dict[str, Any]]
+    rows: dict[str, list[dict[str, Any]]]
 
 
 def folder_name(agent: str) -> str:
@@ -91,8 +91,7 @@ def evaluate(
         {
             "runs": runs,
             "events": pa.concat_tables(pa.ipc.open_stream(f.events).read_all() for f in done),
-            "compactions": [row for f in done for row in f.compactions],
-            "prefixes": [row for f in done for row in f.prefixes],
+            **{name: [row for f in done for row in f.rows[name]] for name in _BESIDE},
         },
     )
     return trace.read(folder, "runs")
@@ -154,12 +153,17 @@ def carry_out(assigned: Assignment, work: Path | None = None) -> Finished:
         response_tokens=outcome.response_tokens,
         cost=outcome.cost,
     )
-    compactions = [{"run_id": told.run_id, **msgspec.to_builtins(c)} for c in outcome.compactions]
-    prefixes = [{"run_id": told.run_id, **row} for row in gateway.prefixes(evaluation)]
+    beside = {
+        "compactions": map(msgspec.to_builtins, outcome.compactions),
+        "prefixes": gateway.prefixes(evaluation),
+        "sightings": links.sightings(told.raw, gateway.world.artifacts),
+        "matches": links.matches(told.raw),
+    }
+    rows = {name: [{"run_id": told.run_id, **row} for row in found] for name, found in beside.items()}
     if journal is not None:
         journal.finish(msgspec.to_builtins(outcome))
         journal.close()
-    return Finished(run, _stream(told.table(whole=False)), compactions, prefixes)
+    return Finished(run, _stream(told.table(whole=False)), rows)
 
 
 class Watched(Gateway):

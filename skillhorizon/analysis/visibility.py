@@ -10,9 +10,9 @@ its candidates are all artifacts of that kind and subject, each in the newest ve
 request. A target of which the reference names no role is out of scope.
 
 Visibility. A request sees what the steps after the last evicted one returned. An artifact was shown where it was
-published, and where a later query returned it with its content (table ``sightings``); it is retained where its newest
-showing was not evicted before the consuming request. Calls of the consuming response itself come too late to be seen.
-Retained: every candidate of every role is visible. Removed: some role has candidates and none of them is visible.
+published, and where a later query returned it beside its whole content (table ``sightings``); it is retained where its
+newest showing was not evicted before the consuming request. Calls of the consuming response itself come too late to be
+seen. Retained: every candidate of every role is visible. Removed: some role has candidates and none of them is visible.
 All else is left out: roles without a candidate, and roles of which only some candidates are visible.
 
 Weights. Only cells (execution, operation, kind of cycle) with targets in both groups count. Targets are averaged within

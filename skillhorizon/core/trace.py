@@ -1,7 +1,7 @@
 """What a run leaves: its events, its token counts, its digests; Parquet in and out.
 
 Tables ``runs``, ``events``, ``compactions`` and ``prefixes`` (what a run had reached when its attempts passed
-R + ceil(factor * A)); the columns are those of ``TABLES``.
+R + ceil(factor * A)), ``sightings`` and ``matches`` (of ``links``); the columns are those of ``TABLES``.
 """
 
 from __future__ import annotations
@@ -106,11 +106,26 @@ _PREFIX_TYPES: dict[str, pa.DataType] = {
     "success": pa.bool_(),
 }
 
+_SIGHTING_TYPES: dict[str, pa.DataType] = {
+    "run_id": pa.string(),
+    "step": pa.int32(),
+    "refs": pa.list_(pa.string()),
+}
+
+_MATCH_TYPES: dict[str, pa.DataType] = {
+    "run_id": pa.string(),
+    "step": pa.int32(),
+    "source": pa.int32(),
+    "sources": pa.int32(),
+}
+
 TABLES: dict[str, pa.Schema] = {
     "runs": pa.schema(list(_RUN_TYPES.items())),
     "events": pa.schema(list(_EVENT_TYPES.items())),
     "compactions": pa.schema(list(_COMPACTION_TYPES.items())),
     "prefixes": pa.schema(list(_PREFIX_TYPES.items())),
+    "sightings": pa.schema(list(_SIGHTING_TYPES.items())),
+    "matches": pa.schema(list(_MATCH_TYPES.items())),
 }
 
 
