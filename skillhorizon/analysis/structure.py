@@ -145,7 +145,7 @@ def _graph(axes: Axes, structure: Structure) -> None:
     looks = {k: (_KINDS[i % len(_KINDS)], MARKERS[i % len(MARKERS)]) for i, k in enumerate(kinds)}
     stage = dict(graph.nodes(data="stage"))
     size = min(13.0, 150 / max(len({x for x, _ in places.values()}), 1))
-    for u, v in graph.edges:
+    for u, v in sorted(graph.edges):  # a builder may hand them over in any order
         reach = stage[v] - stage[u]
         void = u in structure.stale and v in structure.stale
         colour = STALE if void else OKABE_ITO[0] if reach > 1 else "#7d7d7d"
