@@ -7,10 +7,11 @@ eight units and three skills that the paper's drawing names; which of them are j
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import networkx as nx
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -138,14 +139,21 @@ def _offers(axes: Axes, offers: Sequence[tuple[str, Sequence[str]]]) -> None:
             )
 
 
+def _places(graph: TaskGraph) -> dict[str, tuple[float, float]]:
+    """Where ``layered`` puts each module. It walks over sets, whose order is that of hashes: numbers keep theirs."""
+    numbers = {node: number for number, node in enumerate(graph)}
+    places: dict[Any, tuple[float, float]] = {**layered(nx.relabel_nodes(graph, numbers))}
+    return {node: places[number] for node, number in numbers.items()}
+
+
 def _graph(axes: Axes, structure: Structure) -> None:
     graph = structure.graph
-    places = layered(graph)
+    places = _places(graph)
     kinds = list(dict.fromkeys(kind for _, kind in graph.nodes(data="kind")))
     looks = {k: (_KINDS[i % len(_KINDS)], MARKERS[i % len(MARKERS)]) for i, k in enumerate(kinds)}
     stage = dict(graph.nodes(data="stage"))
     size = min(13.0, 150 / max(len({x for x, _ in places.values()}), 1))
-    for u, v in sorted(graph.edges):  # a builder may hand them over in any order
+    for u, v in graph.edges:
         reach = stage[v] - stage[u]
         void = u in structure.stale and v in structure.stale
         colour = STALE if void else OKABE_ITO[0] if reach > 1 else "#7d7d7d"
