@@ -157,7 +157,9 @@ def _graph(axes: Axes, structure: Structure) -> None:
         reach = stage[v] - stage[u]
         void = u in structure.stale and v in structure.stale
         colour = STALE if void else OKABE_ITO[0] if reach > 1 else "#7d7d7d"
-        bend = 0.0 if reach <= 1 else (0.22 if places[u][1] >= 0 else -0.22)
+        (x0, y0), (x1, y1) = places[u], places[v]
+        passing = y0 == y1 and x1 - x0 > 1  # a straight line would run through what stands between
+        bend = (0.22 if y0 >= 0 else -0.22) if reach > 1 or passing else 0.0
         arrow = FancyArrowPatch(
             places[u],
             places[v],
