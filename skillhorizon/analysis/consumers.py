@@ -2,9 +2,9 @@
 
 The consumer is SocialOps' ``publish_post``. A matched attempt is one whose post, list of past publications (repeats
 kept) and audience loads (types kept) are those that a successful script run of an earlier response had returned; the
-table ``matches`` of ``links`` says which. Each attempt counts once, however many runs it matches. It was rejected when
-the business refused it. Rejection rates are formed within each execution that has a matched attempt and averaged over
-those executions. A match says that values agree, not where the agent had them from.
+table ``matches`` says which (``core.links``). Each attempt counts once, however many runs it matches. It was rejected
+when the business refused it. Rejection rates are formed within each execution that has a matched attempt and averaged
+over those executions. A match says that values agree, not where the agent had them from.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ its candidates are all artifacts of that kind and subject, each in the newest ve
 request. A target of which the reference names no role is out of scope.
 
 Visibility. A request sees what the steps after the last evicted one returned. An artifact was shown where it was
-published, and where a later query returned it with its content (table ``sightings``); it is retained where its newest
-showing was not evicted before the consuming request. Calls of the consuming response itself come too late to be seen.
-Retained: every candidate of every role is visible. Removed: some role has candidates and none of them is visible.
+published, and where a later query returned it beside its whole content (table ``sightings``); it is retained where its
+newest showing was not evicted before the consuming request. Calls of the consuming response itself come too late to be
+seen. Retained: every candidate of every role is visible. Removed: some role has candidates and none of them is visible.
 All else is left out: roles without a candidate, and roles of which only some candidates are visible.
 
 Weights. Only cells (execution, operation, kind of cycle) with targets in both groups count. Targets are averaged within
@@ -26,6 +26,8 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from skillhorizon.analysis import intervals
 from skillhorizon.analysis.cycles import COLUMNS, checks, cycles
@@ -68,7 +70,7 @@ def required_roles(reference: pd.DataFrame) -> pd.DataFrame:
     """
     checked = reference[reference["check"].notna()]
     checked = checked.assign(update=checked["cycle"] > 1).explode("consumed").dropna(subset="consumed")
-    checked["role"] = _roles(checked["consumed"])
+    checked["role"] = _parsed(checked["consumed"])["role"].to_numpy()
     columns = ["task_id", "tool", "goal", "update", "role"]
     kept = checked[columns].astype({"tool": "str", "goal": "str"}).drop_duplicates()
     # where the reference had no cycle of one kind, that of the other says what the goal needs
@@ -122,16 +124,12 @@ def _showings(events: pd.DataFrame, sightings: pd.DataFrame, run_ids: set[str]) 
     places = own[["run_id", "step", "decision"]].astype({"run_id": "str"})
     reads = reads.merge(places, on=["run_id", "step"]).rename(columns={"refs": "produced"})
     shown = pd.concat([produced.astype({"run_id": "str"}), reads]).explode("produced").dropna(subset="produced")
-    name = shown["produced"].astype(str).str.rsplit("@", n=1)
-    return pd.DataFrame(
-        {
-            "run_id": shown["run_id"],
-            "role": _roles(shown["produced"]),
-            "id": name.str[0],
-            "version": name.str[1].astype("int64"),
-            "step": shown["step"].astype("int64"),
-            "shown_in": shown["decision"].astype("int64"),
-        }
+    named = _parsed(shown["produced"])
+    return named.assign(
+        run_id=shown["run_id"].to_numpy(),
+        version=named["version"].astype("int64"),
+        step=shown["step"].to_numpy("int64"),
+        shown_in=shown["decision"].to_numpy("int64"),
     )
 
 
@@ -144,18 +142,21 @@ def _grouped(needs: pd.DataFrame, showings: pd.DataFrame) -> pd.Series:
     candidates = rows.drop_duplicates(["target", "role", "id"], keep="last")
     visible = (candidates["step"] > candidates["evicted"]).groupby([candidates["target"], candidates["role"]])
     by_role = pd.DataFrame({"all": visible.all(), "any": visible.any()})
-    states = by_role.groupby("target").agg(whole=("all", "all"), gone=("any", lambda seen: not seen.all()))
+    states = by_role.groupby("target").agg(whole=("all", "all"), none_gone=("any", "all"))
     named = needs.groupby("target")["role"].nunique()
     resolved = by_role.groupby("target").size().reindex(named.index, fill_value=0) == named
     states = states[resolved.reindex(states.index)]
-    chosen = np.select([states["whole"], states["gone"]], GROUPS, "")
+    chosen = np.select([states["whole"], ~states["none_gone"]], GROUPS, "")
     group = pd.Series(chosen, index=states.index, name="group", dtype=object)
     return group[group != ""]
 
 
-def _roles(refs: pd.Series) -> pd.Series:
-    """The role of a reference: ``sgn-kcbg2-1@2`` is a ``sgn-kcbg2``."""
-    return refs.astype(str).str.extract(r"^([a-z]+-[0-9a-z]{5})", expand=False)
+def _parsed(refs: pd.Series) -> pd.DataFrame:
+    """The parts of references: ``sgn-kcbg2-1@2`` is version 2 of ``sgn-kcbg2-1``, in the role ``sgn-kcbg2``."""
+    texts = pa.array(refs.to_numpy(object), pa.string())
+    parts = pc.extract_regex(texts, r"^(?P<id>(?P<role>[a-z]+-[0-9a-z]+)[^@]*)@(?P<version>[0-9]+)$")
+    frame: pd.DataFrame = pa.Table.from_struct_array(parts).to_pandas()
+    return frame
 
 
 def paired(found: pd.DataFrame) -> pd.DataFrame:

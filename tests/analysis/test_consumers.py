@@ -7,9 +7,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from skillhorizon.analysis import consumers, links
+from skillhorizon.analysis import consumers
+from skillhorizon.core import links
 from skillhorizon.core.gateway import Event
 from skillhorizon.core.serial import canonical
+from skillhorizon.core.world import Artifact
 from tests.analysis.handmade import events, runs
 
 
@@ -43,7 +45,7 @@ OUTPUT = {"post_id": "pst-aaaaa-1", "historical_publication_ids": ["x", "y", "y"
 
 
 def matched(told: Told) -> list[tuple[int, int, int]]:
-    return [(row["step"], row["source"], row["sources"]) for row in links.matches("r1", told.raw)]
+    return [(row["step"], row["source"], row["sources"]) for row in links.matches(told.raw)]
 
 
 def test_a_consumer_matches_all_earlier_runs_with_its_values_and_counts_once():
@@ -80,17 +82,26 @@ def test_calls_of_the_same_response_and_failed_scripts_do_not_count():
     assert matched(failed) == []
 
 
-def test_a_query_shows_an_artifact_with_its_reference_and_its_content():
+def artifact(ref: str) -> Artifact:
+    name, version = ref.split("@")
+    return Artifact(name, int(version), "contract", "pag-aaaaa", {"flow": 1, "parents": []}, (), "current")
+
+
+ARTIFACTS = {ref: artifact(ref) for ref in ("ctr-aaaaa@1", "ctr-bbbbb@1", "ctr-ccccc@2")}
+
+
+def test_a_query_shows_an_artifact_beside_the_whole_of_its_content():
     told = Told()
-    told.add("get_artifact", "query", {}, {"ref": "ctr-aaaaa@1", "content": {"inputs": ["ctr-bbbbb@1"]}})
+    whole = {"flow": 9, "parents": ["ctr-bbbbb@1"]}
+    told.add("get_artifact", "query", {}, {"ref": "ctr-aaaaa@1", "content": whole, "before": "ctr-ccccc@2"})
     told.add("list_artifacts", "query", {}, {"items": [{"ref": "ctr-bbbbb@1", "status": "current"}]})  # no content
-    told.add("list_all", "query", {}, {"items": [{"ref": f"rev-{c * 5}@1", "content": {}} for c in "dc"]})
-    told.add("submit", "business", {}, {"ref": "ctr-ccccc@1", "content": {}})  # published, which its event tells
-    assert links.sightings("r1", told.raw) == [
-        {"run_id": "r1", "step": 1, "refs": ["ctr-aaaaa@1"]},
-        {"run_id": "r1", "step": 3, "refs": ["rev-ccccc@1", "rev-ddddd@1"]},
+    told.add("list_pages", "query", {}, {"items": [{"contract": "ctr-ccccc@2", "flow": 9}]})  # a field is left out
+    told.add("list_contracts", "query", {}, {"items": [{"contract": r, **whole} for r in ("ctr-ccccc@2", "ctr-x@1")]})
+    told.add("submit", "business", {}, {"ref": "ctr-bbbbb@1", "content": whole})  # published, which its event tells
+    assert links.sightings(told.raw, ARTIFACTS) == [
+        {"step": 1, "refs": ["ctr-aaaaa@1"]},
+        {"step": 4, "refs": ["ctr-ccccc@2"]},
     ]
-    assert links.table("sightings", links.sightings("r1", told.raw)).schema == links.SCHEMAS["sightings"]
 
 
 def test_rejections_are_counted_by_reason_and_rates_averaged_within_executions():

@@ -10,7 +10,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from skillhorizon.analysis import links
 from skillhorizon.analysis.measures import measures
 from skillhorizon.analysis.populations import Traces
 from skillhorizon.core import trace
@@ -52,7 +51,7 @@ def write(data: Path, agent: str, env: str, told: pd.DataFrame, won: bool) -> No
         "runs": [run],
         "events": pa.Table.from_pylist(rows, schema=trace.TABLES["events"]),
         "compactions": [summary] if agent == "hasty" else [],
-        "matches": links.table("matches", [{"run_id": run_id, "step": 5, "source": 1, "sources": 1}]),
+        "matches": pa.Table.from_pylist([{"run_id": run_id, "step": 5, "source": 1, "sources": 1}]),
         "prefixes": pa.Table.from_pylist(
             [{"run_id": run_id, "factor": f, "attempts": 5, "goals_met": 2 * won, "success": won} for f in (0.0, 0.5)]
         ),
@@ -112,3 +111,13 @@ def test_tables_of_links_are_not_required(data):
     for path in data.glob("traces/*/*/matches.parquet"):
         path.unlink()
     assert measures(Traces(data))["table14_socialops_rejections"].empty
+
+
+def test_where_nothing_fails_the_tables_of_failures_are_empty_and_keep_their_columns(data):
+    found = measures(Traces(data, ["steady"]))
+    for name in ("table15_recovery_populations", "table16_recovery_outcomes", "table19_stopping_models", "figure5"):
+        assert found[name].empty, name
+        published = pd.read_csv(PUBLISHED / f"{name}.csv", nrows=1)
+        assert set(published.columns) <= set(found[name].columns), name
+    assert found["table11_costs"]["n_success"].tolist() == [2]
+    assert found["table18_compaction_outcomes"].empty

@@ -1,10 +1,10 @@
 """What a trace keeps of contents: which artifacts a query showed in whole, and which calls repeat a script's output.
 
 The events hold references and digests, no arguments and no observations, so both are found while the run is at hand
-and kept as two small tables beside them (``SCHEMAS``):
+and kept as two small tables beside them:
 
-``sightings``  run_id, step, refs            a query returned these versions with their content (paper E.4)
-``matches``    run_id, step, source, sources the call's arguments contain the whole output of a script run (paper E.2)
+``sightings``  step, refs            a query returned these versions with their content (paper E.4)
+``matches``    step, source, sources  the call's arguments contain the whole output of a script run (paper E.2)
 
 A call matches a script run of an earlier response when every field of the output, of which there is at least one, is
 an argument of the same value: lists are compared as multisets, so repeats count and their order does not, and numbers
@@ -14,35 +14,33 @@ same response do not count, for their arguments were written before the output c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from skillhorizon.core.gateway import Event
 from skillhorizon.core.serial import canonical
-
-SCHEMAS: dict[str, pa.Schema] = {
-    "sightings": pa.schema([("run_id", pa.string()), ("step", pa.int32()), ("refs", pa.list_(pa.string()))]),
-    "matches": pa.schema(
-        [("run_id", pa.string()), ("step", pa.int32()), ("source", pa.int32()), ("sources", pa.int32())]
-    ),
-}
+from skillhorizon.core.world import Artifact
 
 
-def sightings(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]:
-    """Rows of ``sightings``: an artifact is shown by an object that holds its ``ref`` and its ``content``."""
+def sightings(events: Iterable[Event], artifacts: Mapping[str, Artifact]) -> list[dict[str, Any]]:
+    """Rows of ``sightings``. ``artifacts`` are those of the run, by reference.
+
+    An object of an answer shows an artifact when it holds its reference, as ``ref`` or under the artifact's kind,
+    beside all fields of its content, or beside the content itself. A list that names artifacts, a view that leaves a
+    field out and a reference to another artifact show none.
+    """
     rows = []
     for event in events:
-        if event.kind == "query" and event.ok and b'"content":' in event.observation:
-            refs = sorted(set(_shown(msgspec.json.decode(event.observation))))
+        if event.kind == "query" and event.ok and b"@" in event.observation:
+            refs = sorted(set(_shown(msgspec.json.decode(event.observation), artifacts)))
             if refs:
-                rows.append({"run_id": run_id, "step": event.step, "refs": refs})
+                rows.append({"step": event.step, "refs": refs})
     return rows
 
 
-def matches(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]:
+def matches(events: Iterable[Event]) -> list[dict[str, Any]]:
     """Rows of ``matches``, in the order of the calls."""
     outputs: dict[tuple[str, ...], dict[bytes, list[int]]] = {}
     waiting: list[tuple[int, dict[str, Any]]] = []
@@ -61,7 +59,7 @@ def matches(run_id: str, events: Iterable[Event]) -> list[dict[str, Any]]:
         elif event.kind == "business" and outputs:
             arguments = msgspec.json.decode(event.call)["arguments"]
             if isinstance(arguments, dict) and (steps := _sources(arguments, outputs)):
-                rows.append({"run_id": run_id, "step": event.step, "source": max(steps), "sources": len(steps)})
+                rows.append({"step": event.step, "source": max(steps), "sources": len(steps)})
     return rows
 
 
@@ -86,17 +84,23 @@ def _unordered(value: Any) -> Any:
     return value
 
 
-def _shown(value: Any) -> Iterator[str]:
+def _shown(value: Any, artifacts: Mapping[str, Artifact]) -> Iterator[str]:
     if isinstance(value, dict):
-        if isinstance(value.get("ref"), str) and "content" in value:
-            yield value["ref"]
-        for item in value.values():
-            yield from _shown(item)
+        for key, item in value.items():
+            if isinstance(item, str):
+                found = artifacts.get(item)
+                if found is not None and key in ("ref", found.kind) and _is_whole(value, found):
+                    yield item
+            else:
+                yield from _shown(item, artifacts)
     elif isinstance(value, list):
         for item in value:
-            yield from _shown(item)
+            yield from _shown(item, artifacts)
 
 
-def table(name: str, rows: Iterable[dict[str, Any]]) -> pa.Table:
-    """One of ``SCHEMAS`` from its rows."""
-    return pa.Table.from_pylist(list(rows), schema=SCHEMAS[name])
+def _is_whole(view: dict[str, Any], artifact: Artifact) -> bool:
+    content = msgspec.to_builtins(artifact.content)
+    if not isinstance(content, dict) or not content:
+        return view.get("ref") == artifact.ref and "content" in view
+    inner = view.get("content")
+    return content.keys() <= view.keys() or (isinstance(inner, dict) and content.keys() <= inner.keys())
