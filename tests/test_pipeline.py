@@ -114,7 +114,8 @@ def test_the_pipeline_runs_what_has_changed_and_repeats_to_the_byte(clone):
     clone.change("toy: {first_seed: 1000000}", "toy: {first_seed: 2000000}")
     clone.change("paper: {tasks: 30", "paper: {tasks: 31")
     clone.change("processes: 1", "processes: 2")
-    assert clone.repro() == {"construct@toy", "evaluate@hasty-toy", *OF_THE_SET}
+    # the report is made again only where a number has changed, and another set may give the same ones
+    assert clone.repro() | {"report"} == {"construct@toy", "evaluate@hasty-toy", *OF_THE_SET}
     changed = {name for name, data in clone.made().items() if data != made[name]}
     assert {name for name in changed if "finance" in name} == set()
     assert {"data/tasks/toy.parquet", "data/traces/hasty/toy/runs.parquet"} <= changed

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -271,6 +274,26 @@ def test_figure_1_marks_what_an_update_makes_stale():
     assert "3 calls and observations, L = 66 tokens" in text_of(figure)
     accepted = next(a for a in figure.axes if a.get_ylabel() == "Goals accepted").lines[0]
     assert list(accepted.get_ydata()) == [1, 2, 1]
+
+
+def test_figure_1_does_not_depend_on_hashes():
+    """Texts hash differently in every process."""
+    code = (
+        "from skillhorizon.analysis import structure; from tests.support import small_task;"
+        "print(structure._places(small_task('docs').graph))"
+    )
+    shown = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(shown) == 1
 
 
 def test_the_paper_s_figure_1_has_its_eight_units():

@@ -77,7 +77,12 @@ def _columns(graph: TaskGraph) -> tuple[list[list[str]], dict[str, float]]:
     stages: dict[int, list[str]] = {}
     for node, stage in graph.nodes(data="stage"):
         stages.setdefault(stage, []).append(node)
-    depths = [list(nx.topological_generations(graph.subgraph(stages[stage]))) for stage in sorted(stages)]
+    # a subgraph walks its nodes in the order of a set, which differs from process to process
+    place = {node: number for number, node in enumerate(graph)}
+    depths = [
+        [sorted(generation, key=place.__getitem__) for generation in nx.topological_generations(graph.subgraph(nodes))]
+        for _, nodes in sorted(stages.items())
+    ]
     most = max(1, MOST_COLUMNS // max(1, len(stages))) if sum(map(len, depths)) > MOST_COLUMNS else MOST_COLUMNS
     columns: list[list[str]] = []
     lean = {}

@@ -22,7 +22,7 @@ from skillhorizon.analysis.frames import MEASURED, PUBLISHED, SIMULATED, SOURCES
 from skillhorizon.core.errors import InputError
 
 DEFINITIONS = (
-    "populations", "outcomes", "scale", "stopping", "cycles", "recovery", "visibility", "links", "consumers", "costs",
+    "populations", "outcomes", "scale", "stopping", "cycles", "recovery", "visibility", "consumers", "costs",
     "sampling", "intervals", "settings", "tables",
 )  # fmt: skip
 """The modules that define what is measured: their docstrings are the report's definitions."""

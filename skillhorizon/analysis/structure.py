@@ -7,10 +7,11 @@ eight units and three skills that the paper's drawing names; which of them are j
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import networkx as nx
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -138,9 +139,16 @@ def _offers(axes: Axes, offers: Sequence[tuple[str, Sequence[str]]]) -> None:
             )
 
 
+def _places(graph: TaskGraph) -> dict[str, tuple[float, float]]:
+    """Where ``layered`` puts each module. It walks over sets, whose order is that of hashes: numbers keep theirs."""
+    numbers = {node: number for number, node in enumerate(graph)}
+    places: dict[Any, tuple[float, float]] = {**layered(nx.relabel_nodes(graph, numbers))}
+    return {node: places[number] for node, number in numbers.items()}
+
+
 def _graph(axes: Axes, structure: Structure) -> None:
     graph = structure.graph
-    places = layered(graph)
+    places = _places(graph)
     kinds = list(dict.fromkeys(kind for _, kind in graph.nodes(data="kind")))
     looks = {k: (_KINDS[i % len(_KINDS)], MARKERS[i % len(MARKERS)]) for i, k in enumerate(kinds)}
     stage = dict(graph.nodes(data="stage"))
@@ -149,7 +157,9 @@ def _graph(axes: Axes, structure: Structure) -> None:
         reach = stage[v] - stage[u]
         void = u in structure.stale and v in structure.stale
         colour = STALE if void else OKABE_ITO[0] if reach > 1 else "#7d7d7d"
-        bend = 0.0 if reach <= 1 else (0.22 if places[u][1] >= 0 else -0.22)
+        (x0, y0), (x1, y1) = places[u], places[v]
+        passing = y0 == y1 and x1 - x0 > 1  # a straight line would run through what stands between
+        bend = (0.22 if y0 >= 0 else -0.22) if reach > 1 or passing else 0.0
         arrow = FancyArrowPatch(
             places[u],
             places[v],
