@@ -309,7 +309,7 @@ def _parser() -> argparse.ArgumentParser:
 
     run = command(commands, "run", _run, "Let an agent work on a task and score the outcome.")
     run.add_argument("task", metavar="TASK", help="a task file")
-    run.add_argument("--agent", required=True, metavar="A", help="reference, shuffled, noop, random, …")
+    run.add_argument("--agent", required=True, metavar="A", help="reference, shuffled, noop, random, steady, …")
     run.add_argument("--seed", type=int, default=0, metavar="N", help="the agent's seed")
     run.add_argument("--journal", metavar="FILE", help="record every call before it is answered; must not exist")
     run.add_argument("--resume", action="store_true", help="go on with the interrupted run of the journal")
