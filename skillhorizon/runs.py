@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from skillhorizon.core.gateway import Gateway, Observation
 from skillhorizon.core.journal import Journal
 from skillhorizon.core.serial import digest
 from skillhorizon.core.task import Task
-from skillhorizon.params import Params
+from skillhorizon.params import Params, load
 
 SEED = 0
 _HARNESS = ("actions", "compaction", "harness", "protocol", "scripted", "simulated")
@@ -124,6 +124,13 @@ def the_agent(name: str, params: Params) -> Agent:
     if name in params.agents.profiles:
         return Simulated(name, params.agents.profiles[name], params.agents.rules)
     return agents.agent(name)
+
+
+def described(names: Iterable[str], params: str | Path) -> dict[str, Agent | None]:
+    """The agents of these names as a file of parameters describes them; None where there is no such agent now."""
+    known = load(params)
+    listed = {*agents.AGENTS, *known.agents.profiles}
+    return {name: the_agent(name, known) if name in listed else None for name in names}
 
 
 def carry_out(assigned: Assignment, work: Path | None = None) -> Finished:
