@@ -21,7 +21,9 @@ import pandas as pd
 import pyarrow as pa
 
 from skillhorizon import agents, compute, taskset
+from skillhorizon.agents.models import ModelAgent
 from skillhorizon.agents.protocol import Agent
+from skillhorizon.agents.scripted import SCRIPTED
 from skillhorizon.agents.simulated import Simulated
 from skillhorizon.core import links, trace
 from skillhorizon.core.evaluation import Evaluation
@@ -120,10 +122,15 @@ def sources(agent: str) -> list[str]:
 
 
 def the_agent(name: str, params: Params) -> Agent:
-    """A simulated agent as the parameters describe it, or any other by its name."""
+    """The agent of this name under the rules of the parameters, which also say what a simulated one is like."""
     if name in params.agents.profiles:
         return Simulated(name, params.agents.profiles[name], params.agents.rules)
-    return agents.agent(name)
+    worker = agents.agent(name)
+    if isinstance(worker, Simulated):
+        return Simulated(worker.name, worker.profile, params.agents.rules)
+    if isinstance(worker, ModelAgent):
+        return ModelAgent(worker.name, worker.requests, params.agents.rules)
+    return worker
 
 
 def described(names: Iterable[str], params: str | Path) -> dict[str, Agent | None]:
@@ -134,10 +141,11 @@ def described(names: Iterable[str], params: str | Path) -> dict[str, Agent | Non
 
 
 def carry_out(assigned: Assignment, work: Path | None = None) -> Finished:
-    """Make one run. That of a model is journaled in ``work``, and goes on there where it was interrupted."""
+    """Make one run. That of a model, which costs, is journaled in ``work`` and goes on where it was interrupted."""
     task = taskset.task_of(assigned.row)
     journal = None
-    if work is not None and not getattr(assigned.worker, "repeatable", True):
+    costs_nothing = isinstance(assigned.worker, Simulated) or assigned.agent in SCRIPTED
+    if work is not None and not costs_nothing:
         path = work / f"{assigned.key}.sqlite"
         journal = Journal.load(path) if path.is_file() else Journal.create(path, {"key": assigned.key})
     gateway = Watched(task, assigned, journal)

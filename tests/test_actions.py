@@ -130,7 +130,7 @@ RESPONSES = st.one_of(
     ENVELOPES.map(json.dumps),
     st.tuples(PROSE, ENVELOPES.map(json.dumps), PROSE).map(lambda t: f"{t[0]}```json\n{t[1]}\n```{t[2]}"),
     st.tuples(PROSE, ENVELOPES.map(json.dumps), PROSE).map("".join),
-    st.integers(1, 10**6).map(lambda n: acts({"name": "x" * n, "arguments": {"a": "y" * n}})),
+    st.integers(1, 10**5).map(lambda n: acts({"name": "x" * n, "arguments": {"a": "y" * n}})),
     st.integers(1, 3000).map(lambda n: '{"type":"actions","actions":[{"name":"list_skills","arguments":{"a":'
                              + "[" * n + "]" * n + "}}]}"),
 )  # fmt: skip
@@ -166,6 +166,16 @@ def test_no_response_makes_the_loop_fall_over_or_charges_what_was_not_attempted(
         assert gateway.events == []
     free = {"begin_skill", "finish_skill"}
     assert gateway.used == sum(e.tool not in free for e in gateway.events)
+
+
+def test_a_response_beyond_the_guard_ends_the_run_with_its_reason():
+    """No model's limit allows it; were it so, no request could hold it."""
+    gateway = small_task("toy").open()
+    huge = acts({"name": "x" * 2_000_000, "arguments": {"a": "0 " * 600_000}})
+    outcome = converse(Conversation(gateway, opening(small_task("toy"), gateway)), Says(huge))
+    assert outcome.end == "failed"
+    assert "480,000 tokens" in outcome.why
+    assert (gateway.used, gateway.events[0].code) == (1, "unknown_tool")
 
 
 @given(st.binary(max_size=200))

@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from skillhorizon import compute, construct, params, runs, taskset
+from skillhorizon import agents, compute, construct, params, runs, taskset
 from skillhorizon.agents.simulated import PROFILES
 from skillhorizon.compute import Compute
 from skillhorizon.core import trace
@@ -19,6 +19,7 @@ from skillhorizon.core.errors import InputError
 from skillhorizon.core.task import Task
 from tests.support import small_task
 from tests.test_construct import small
+from tests.test_resumed_conversations import Model
 
 ENV = "finance"
 
@@ -160,6 +161,29 @@ def test_any_agent_may_be_evaluated(data, tmp_path):
     found = runs.evaluate("simulated:perfect", ENV, settings(), data, tmp_path / "work", tmp_path)
     assert list(found["success"]) == [True] * 3
     assert (tmp_path / "traces" / "simulated-perfect" / ENV / "runs.parquet").is_file()
+
+
+def test_an_interrupted_run_of_a_model_goes_on_from_its_journal(data, monkeypatch, tmp_path):
+    model = Model()
+    monkeypatch.setitem(agents.AGENTS, "paid", model)
+    whole = runs.evaluate("paid", ENV, settings(), data, tmp_path / "whole", tmp_path / "a")
+    asked, model.asked = model.asked, []
+    for share in (0.2, 0.5):
+        model.breaks_at = int(len(asked) * share)
+        with pytest.raises(ConnectionError):
+            runs.evaluate("paid", ENV, settings(), data, tmp_path / "work", tmp_path / "b")
+    model.breaks_at = None
+    resumed = runs.evaluate("paid", ENV, settings(), data, tmp_path / "work", tmp_path / "b")
+    assert model.asked == asked
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+    assert resumed.equals(whole)
+
+
+def test_the_rules_of_the_parameters_hold_for_every_agent():
+    rules = msgspec.structs.replace(params.Agents().rules, entry="discovery")
+    asked = settings(agents=params.Agents(rules=rules))
+    for name in ("careless", "simulated:perfect", "model:mockllm/model"):
+        assert runs.the_agent(name, asked).rules == rules
 
 
 # -- bad input -----------------------------------------------------------------------------------------------------

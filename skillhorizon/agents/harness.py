@@ -149,6 +149,7 @@ def opening(task: Task, gateway: Gateway, rules: Rules = RULES) -> list[Message]
     return [system, message("user", _ENTRIES[rules.entry], *brief)]
 
 
+_NAME = 64  # characters of a tool's name that are repeated; no tool has a longer one
 _CALLS = b'{"type":"actions","actions":['
 
 # -- the loop ------------------------------------------------------------------------------------------------------
@@ -238,7 +239,7 @@ class Conversation:
         parts: list[bytes] = [b'{"results":[']
         events = self.gateway.events[first:]
         for number, event in enumerate(events):
-            head = b'%b{"name":%b,"observation":' % (b"," if number else b"", canonical(event.tool))
+            head = b'%b{"name":%b,"observation":' % (b"," if number else b"", canonical(event.tool[:_NAME]))
             parts += (head, event.observation, b"}")
         left = canonical(self.gateway.remaining)
         parts += (b'],"attempts_left":', left, b',"not_attempted":%d' % unattempted)
