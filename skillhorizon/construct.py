@@ -82,7 +82,7 @@ def make_one(planned: Planned, budget_factor: float) -> Made:
     run.trace.run_id = f"{task.id}-{AGENT}-0"
     row = _task_row(task, budget_factor)
     work = {**task.blueprint.scale, CALLS: run.trace.business_calls}
-    return Made(row, work, _run_row(task, run, row["B"]), run.trace.table())
+    return Made(row, work, _run_row(task, run, row["B"]), run.trace.table(digests=False))
 
 
 def validate(task: Task) -> None:
