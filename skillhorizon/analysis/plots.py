@@ -129,7 +129,9 @@ def figure4(frames: Frames, source: str) -> Figure:
         right.set_xlabel("Terminal LGC of at least q (%)")
         right.set_ylabel("Conditional task success (%)")
         right.set_title("(b) Delivery at completion thresholds", loc="left")
-        right.legend(fontsize=7.5, ncols=1, loc="best")
+        right.legend(
+            fontsize=7.5, loc="center left", bbox_to_anchor=(1.0, 0.5)
+        )  # beside the lines, which fill the panel
         note = "; (b) at the four thresholds of Table 13" if source == PUBLISHED else ""
         handles = [Patch(color=colour, label=label) for label, colour, _ in OUTCOMES.values()]
         return finished(figure, source, note, handles)
@@ -151,6 +153,8 @@ def figure5(frames: Frames, source: str) -> Figure:
         for axes, model in zip(upper_axes, models, strict=False):
             _recovery(axes, recovery[recovery["model"] == model], order)
             axes.set_title(model, fontsize=8.5)
+            if places > 4:
+                axes.tick_params(axis="x", labelsize=6, labelrotation=45)
         for axes in upper_axes[len(models) :]:
             axes.set_axis_off()
             _nothing(axes, "by model: no number in the text" if source == PUBLISHED else "no further agents")
