@@ -248,7 +248,7 @@ def test_the_beginning_of_a_run_can_be_scored():
     assert reached[-1] == len(run.evaluation.local)
 
 
-@pytest.mark.parametrize("arguments", [{"agent": "nobody"}, {"agent": "mea:steady"}, {"seed": -1}, {"resume": True}])
+@pytest.mark.parametrize("arguments", [{"agent": "nobody"}, {"agent": "mea:nobody"}, {"seed": -1}, {"resume": True}])
 def test_wrong_arguments_of_a_run_are_refused_and_leave_no_journal(arguments, tmp_path):
     journal = {} if "resume" in arguments else {"journal": tmp_path / "journal"}
     with pytest.raises(InputError):
