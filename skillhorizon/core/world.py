@@ -119,6 +119,8 @@ class World:
         self.clock = 0
         self.skill_runs = 0
         self._pending = list(updates)
+        self._due = bool(updates)
+        """whether the trigger of a pending update may have been reached"""
         self._readers: dict[str, dict[str, int]] = {}
         """key -> references of its readers -> their place in the order of publication"""
         self._reads: dict[str, tuple[str, ...]] = {}
@@ -322,6 +324,7 @@ class World:
         """Advance a counter that updates may wait for."""
         value = self.counters.get(counter, 0) + amount
         self.counters[counter] = value
+        self._due = bool(self._pending)
         self._digests.pop("progress", None)
         return value
 
@@ -334,11 +337,14 @@ class World:
 
     def fire_updates(self) -> None:
         """Carry out, in their order, the updates whose trigger has been reached. Only the Gateway calls this."""
+        if not self._due:
+            return
         while due := next((u for u in self._pending if self.counters.get(u.counter, 0) >= u.at), None):
             self._pending.remove(due)
             self.fired.append(due.ordinal)
             self._digests.pop("progress", None)
             self.apply_update(due)
+        self._due = False
 
     def apply_update(self, update: Update) -> None:
         raise TypeError(f"{type(self).__name__} declares no updates")
