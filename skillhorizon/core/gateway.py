@@ -32,7 +32,7 @@ _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NO_MARKS = bytes(set(range(256)) - set(b'[]{}"'))
 
 
-class Event(msgspec.Struct):
+class Event(msgspec.Struct, gc=False):
     """One attempted call, as the trace keeps it; the strings are the canonical ones that were counted."""
 
     step: int

@@ -22,14 +22,17 @@ CURRENT, SUPERSEDED, STALE, WITHDRAWN = "current", "superseded", "stale", "withd
 _OWN_TABLES = {"artifacts", "notices", "progress", "ledgers"}
 
 
-class Record(msgspec.Struct, frozen=True):
-    """Base of all records: frozen, and public as it stands (what agents must not see lives elsewhere)."""
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """Base of all records: frozen, and public as it stands (what agents must not see lives elsewhere).
+
+    Frozen values made of frozen values form no cycles, so the garbage collector need not walk them (``gc``).
+    """
 
 
 R = TypeVar("R", bound=Record)
 
 
-class Artifact(msgspec.Struct, frozen=True):
+class Artifact(msgspec.Struct, frozen=True, gc=False):
     """One version of something made during the run. ``id@version`` names it everywhere.
 
     ``inputs`` are the exact references it consumed. ``basis`` is what the environment keeps beside the public
