@@ -17,6 +17,7 @@ export PYTHONNOUSERSITE := 1
 .PHONY: repro test validate bench interop clean
 
 repro: $(STAMP)
+	$(PY) -m skillhorizon params
 	$(PY) -m dvc repro
 
 test: $(STAMP)
