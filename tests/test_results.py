@@ -307,8 +307,8 @@ def test_the_paper_s_figure_1_has_its_eight_units():
 
 def test_the_report_holds_everything_and_needs_nothing(paper, measured, tmp_path, capsys):
     data, pictures = tmp_path / "data", tmp_path / "figures"
-    results.write(paper, PUBLISHED, data / "results")
-    results.write(measured, MEASURED, data / "results")
+    results.write(paper, PUBLISHED, data / "results", *results.TABLES)
+    results.write(measured, MEASURED, data / "results", *results.TABLES, *report.FACTS)
     plots.write(paper, PUBLISHED, pictures, "figure6")
     assert report.main([str(data), str(pictures)]) == 0
     text = (data / "results" / "report.html").read_text()

@@ -343,6 +343,8 @@ TABLES: dict[str, Item] = {
 }
 """The tables by name of their frame, in the paper's order."""
 
+OF_THE_SET = ("table03", "table04", "table05", "table06")
+
 
 def sheets(name: str, frame: pd.DataFrame) -> list[Sheet]:
     """The blocks of a table. Shape: as in the paper, bands in their order and all else as the frame has it."""
@@ -483,12 +485,13 @@ def show(name: str, **sides: Frames) -> Shown:
 
 
 def write(frames: Frames, source: str, folder: str | Path, *names: str) -> list[Path]:
-    """Write frames of a source as ``<folder>/<source>/….csv``: all tables and facts, or what is named.
+    """Write frames of a source as ``<folder>/<source>/….csv``: what is named, else all facts and all tables but those
+    of the task set alone, which ``analysis.tables`` writes.
 
     Returns the files. The same frames give the same bytes.
     """
     files = []
-    for name in names or [n for n in frames if n.startswith(("table", "facts_"))]:
+    for name in names or [n for n in frames if n.startswith(("table", "facts_")) and n not in OF_THE_SET]:
         if name in frames:
             file = TABLES[name].file or name if name in TABLES else name
             text = frames[name].round(4).to_csv(index=False, lineterminator="\n")
