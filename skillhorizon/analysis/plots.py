@@ -376,10 +376,10 @@ def _recovery(axes: Axes, points: pd.DataFrame, order: list[str]) -> None:
         part = points[points["x"] == x].set_index("band").reindex(order)
         style = "-" if len(order) > 2 else ":"
         heights = part["value_pct"].astype(float)
-        larger = 0.7 * (len(RETRIES) - 1 - place)  # where lines meet, each can still be seen behind the next
+        size = 3.4 + 1.1 * (len(RETRIES) - 1 - place)  # where lines meet, each is still seen behind the next
         axes.plot(
-            range(len(order)), heights, color=colour, marker=marker, linestyle=style, markersize=3.6 + 1.5 * larger,
-            linewidth=1.2 + larger, markeredgewidth=0,
+            range(len(order)), heights, color=colour, marker=marker, linestyle=style, markersize=size, linewidth=1.2,
+            markeredgewidth=0,
         )  # fmt: skip
     axes.set_xticks(range(len(order)), order)
     axes.tick_params(axis="x", labelsize=6.5)
