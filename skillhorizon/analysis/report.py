@@ -293,7 +293,7 @@ def _label(source: str) -> str:
 def _definitions() -> Iterator[str]:
     for name in DEFINITIONS:
         module = importlib.import_module(f"skillhorizon.analysis.{name}")
-        yield f"<h3 id='{name}'>{name.capitalize()}</h3>{_prose(module.__doc__)}<dl>"
+        yield f"<h3 id='defined_{name}'>{name.capitalize()}</h3>{_prose(module.__doc__)}<dl>"
         for function, made in vars(module).items():
             if inspect.isfunction(made) and made.__module__ == module.__name__ and not function.startswith("_"):
                 yield f"<dt><code>{name}.{function}</code></dt><dd>{_prose(made.__doc__)}</dd>"
