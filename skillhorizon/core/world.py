@@ -315,6 +315,10 @@ class World:
             self.newest[artifact.id] = artifact
         (self._stale.add if artifact.status == STALE else self._stale.discard)(ref)
         self._digests.pop("artifacts", None)
+        self.index(artifact)
+
+    def index(self, artifact: Artifact) -> None:
+        """Called with each new version and each new status of one: an environment keeps its own indexes here."""
 
     # -- notices and updates -----------------------------------------------------------------------------------
 
