@@ -451,6 +451,12 @@ def _escaped(text: str) -> str:
     return text.translate(_LATEX)
 
 
+def _inline(name: str, frame: pd.DataFrame) -> str:
+    """The table for a page that has styles of its own, such as a notebook: text is flush left all the same."""
+    text = html(name, frame).replace("<caption>", "<caption style='text-align:left'>")
+    return re.sub(r' class="t[^"]*"', " style='text-align:left'", text)
+
+
 class Shown(NamedTuple):
     """A table as a notebook shows it, one source or several side by side."""
 
@@ -459,7 +465,7 @@ class Shown(NamedTuple):
 
     def _repr_html_(self) -> str:
         cells = "".join(
-            f"<div style='margin-right:2em'><em>{markup.escape(SOURCES[source])}</em>{html(self.name, frame)}</div>"
+            f"<div style='margin-right:2em'><em>{markup.escape(SOURCES[source])}</em>{_inline(self.name, frame)}</div>"
             for source, frame in self.sides.items()
         )
         head = markup.escape(title(self.name))
