@@ -343,6 +343,9 @@ TABLES: dict[str, Item] = {
 }
 """The tables by name of their frame, in the paper's order."""
 
+_OF_AGENTS = {"Model": "Agent", "Reasoning": "Rates of failure"}
+"""Heads that are called otherwise where no row is about a model."""
+
 OF_THE_SET = ("table03", "table04", "table05", "table06")
 
 
@@ -350,7 +353,7 @@ def sheets(name: str, frame: pd.DataFrame) -> list[Sheet]:
     """The blocks of a table. Shape: as in the paper, bands in their order and all else as the frame has it."""
     found = TABLES[name].layout(frame)
     if "model" in frame and not set(MODELS) & set(frame["model"]):
-        found = [sheet._replace(heads=["Agent" if h == "Model" else h for h in sheet.heads]) for sheet in found]
+        found = [sheet._replace(heads=[_OF_AGENTS.get(h, h) for h in sheet.heads]) for sheet in found]
     return found
 
 
@@ -389,7 +392,8 @@ def _kind(sheet: Sheet, column: int) -> str:
     """How a column is set: numbers flush right, names flush left, long text left and in lines."""
     if _is_numeric(sheet, column):
         return ""
-    return ' class="t w"' if _longest(sheet, column) > LONG else ' class="t"'
+    longest = _longest(sheet, column)
+    return ' class="t w x"' if longest > 3 * LONG else ' class="t w"' if longest > LONG else ' class="t"'
 
 
 def latex(name: str, frame: pd.DataFrame, note: str = "") -> str:
