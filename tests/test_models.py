@@ -127,6 +127,7 @@ def test_the_inspect_task_scores_what_the_conversation_left(monkeypatch, tmp_pat
     other = sh.generate("docs", band="64K", seed=6)
     rows = [
         {
+            "env": "docs",
             "band": "64K",
             "family": one.config.family,
             "configuration": one.config.id,
@@ -145,7 +146,7 @@ def test_the_inspect_task_scores_what_the_conversation_left(monkeypatch, tmp_pat
     # the first sample's model does the work, the second one's gives up at once
     model = get_model("mockllm/model", custom_outputs=[output(t) for t in [*transcript, FINAL, FINAL]], memoize=False)
     (log,) = inspect_eval(
-        inspect_task.docs(band="64K", tasks=2, set=str(released)),
+        inspect_task.docs(band="64K", tasks=2, set=str(tmp_path)),
         model=model,
         log_dir=str(tmp_path / "logs"),
         display="none",
