@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
 
+import httpx
 import pandas as pd
 import pytest
 
 pytest.importorskip("inspect_ai")
 
 from inspect_ai import eval as inspect_eval
-from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.model import ModelAPI, ModelOutput, ModelUsage, get_model, modelapi
 
 import skillhorizon as sh
 from skillhorizon.agents import models
@@ -103,6 +109,68 @@ def test_a_provider_that_fails_leaves_a_journal_that_is_taken_up(monkeypatch, ta
     whole = sh.run(task, agent="model:mockllm/model")
     assert resumed.row() == whole.row()
     assert sh.replay(path).trace.digest == whole.trace.digest
+
+
+ENDPOINT = """
+import json, os, signal, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+said, log, last = json.load(open(sys.argv[1])), sys.argv[2], int(sys.argv[3])
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        roles = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        number = roles.count("assistant")
+        with open(log, "a") as file:
+            file.write(f"{number}\\n")
+        if number == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(said[number].encode())
+    def log_message(self, *_):
+        pass
+server = HTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+"""Says the next response of a transcript, notes each request, and at one of them is killed before it answers."""
+
+
+@modelapi(name="endpoint")
+class Endpoint(ModelAPI):
+    async def generate(self, input, tools, tool_choice, config):
+        async with httpx.AsyncClient(trust_env=False, verify=False) as client:
+            answer = await client.post(os.environ["ENDPOINT_URL"], json=[m.role for m in input])
+        return output(answer.text)
+
+
+def test_an_endpoint_that_is_killed_in_the_middle_costs_nothing(monkeypatch, task, transcript, tmp_path):
+    said, log, path, cut = tmp_path / "said.json", tmp_path / "log", tmp_path / "run.sqlite", 40
+    said.write_text(json.dumps(transcript))
+
+    @contextmanager
+    def endpoint(last):
+        line = [sys.executable, "-c", ENDPOINT, str(said), str(log), str(last)]
+        with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                monkeypatch.setenv("ENDPOINT_URL", f"http://127.0.0.1:{process.stdout.readline().strip()}")
+                yield process
+            finally:
+                process.kill()
+
+    with endpoint(cut) as process:
+        with pytest.raises(InputError, match="gave no answer"):
+            sh.run(task, agent="model:endpoint/model", journal=path)
+        assert process.wait() == -signal.SIGKILL
+    left = sh.replay(path)
+    assert (left.end, left.gateway.used, left.gateway.remaining) == ("stopped", cut, task.budget - cut)
+    with endpoint(-1):
+        resumed = sh.run(task, agent="model:endpoint/model", journal=path, resume=True)
+    # the request that was never answered is the only one that was made twice
+    asked = [int(line) for line in log.read_text().split()]
+    assert asked == [*range(cut + 1), *range(cut, len(transcript))]
+    speaking(monkeypatch, [output(t) for t in transcript])
+    assert resumed.row() == sh.run(task, agent="model:endpoint/model").row()
+    assert (resumed.evaluation.success, resumed.gateway.used) == (True, task.measures.R)
 
 
 def test_a_loop_that_runs_already_does_not_matter(monkeypatch, task):
