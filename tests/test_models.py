@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("inspect_ai")
 
 from inspect_ai import eval as inspect_eval
-from inspect_ai.model import ModelAPI, ModelOutput, ModelUsage, get_model, modelapi
+from inspect_ai.model import ModelAPI, ModelCall, ModelOutput, ModelUsage, get_model, modelapi
 
 import skillhorizon as sh
 from skillhorizon.agents import models
@@ -109,6 +109,20 @@ def test_a_provider_that_fails_leaves_a_journal_that_is_taken_up(monkeypatch, ta
     whole = sh.run(task, agent="model:mockllm/model")
     assert resumed.row() == whole.row()
     assert sh.replay(path).trace.digest == whole.trace.digest
+
+
+@modelapi(name="strict")
+class Strict(ModelAPI):
+    async def generate(self, input, tools, tool_choice, config):
+        request = {"messages": [m.text for m in input]}
+        return ValueError("the context is 8,192 tokens"), ModelCall.create(request, None)
+
+
+def test_what_a_provider_says_against_a_request_is_what_the_user_reads(task):
+    """Inspect's own text of the error begins with the request: thousands of lines here."""
+    with pytest.raises(InputError) as caught:
+        sh.run(task, agent="model:strict/small")
+    assert str(caught.value) == "small gave no answer: ModelGenerateError: the context is 8,192 tokens"
 
 
 ENDPOINT = """

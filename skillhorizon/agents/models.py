@@ -132,5 +132,9 @@ def _usage(usage: ModelUsage | None) -> Usage | None:
 
 
 def _line(error: object) -> str:
-    """What an error says, on one line and without markup for terminals."""
+    """What an error says, on one line and without markup for terminals; where the provider said it, its own words.
+
+    Inspect's text begins with the request, which fills any line.
+    """
+    error = getattr(error, "provider_message", None) or error
     return " ".join(_MARKUP.sub("", str(error)).split())[:300] or type(error).__name__
