@@ -107,7 +107,7 @@ def report(path: Path) -> dict[str, Any]:
             spent = run.end == "exhausted" and number == len(said)
             assert len(calls) == len(response.calls) or spent or not calls[-1].ok
         elif isinstance(response, Malformed) and response.rejected is not None:
-            assert [(e.tool, e.ok, e.charged) for e in calls] == [(response.rejected, False, True)]
+            assert [(e.tool, e.ok) for e in calls] == [(response.rejected, False)]
         else:
             assert calls == []
 
