@@ -21,6 +21,7 @@ from inspect_ai.model import ModelAPI, ModelCall, ModelOutput, ModelUsage, get_m
 
 import skillhorizon as sh
 from skillhorizon.agents import models
+from skillhorizon.agents.models import ModelAgent, Requests
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.journal import Journal
 
@@ -123,6 +124,22 @@ def test_what_a_provider_says_against_a_request_is_what_the_user_reads(task):
     with pytest.raises(InputError) as caught:
         sh.run(task, agent="model:strict/small")
     assert str(caught.value) == "small gave no answer: ModelGenerateError: the context is 8,192 tokens"
+
+
+@modelapi(name="away")
+class Away(ModelAPI):
+    def should_retry(self, error):
+        return True
+
+    async def generate(self, input, tools, tool_choice, config):
+        raise ConnectionError("nobody listens")
+
+
+def test_what_failed_is_named_when_the_attempts_are_used_up(task):
+    """Inspect raises an error about the attempts alone."""
+    away = ModelAgent("away/model", Requests(max_retries=0))
+    with pytest.raises(InputError, match="^model gave no answer: ConnectionError: nobody listens$"):
+        away.act(task, task.open(), 0)
 
 
 ENDPOINT = """

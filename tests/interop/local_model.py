@@ -49,9 +49,9 @@ Server = tuple[subprocess.Popen[str], str]
 
 
 @contextmanager
-def server() -> Iterator[Server]:
+def server(port: int = 0) -> Iterator[Server]:
     """The server's process and its URL."""
-    line = [sys.executable, str(Path(__file__).with_name("local_server.py")), str(CONTEXT)]
+    line = [sys.executable, str(Path(__file__).with_name("local_server.py")), str(CONTEXT), str(port)]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
         assert running.stdout is not None
         try:
@@ -163,7 +163,7 @@ def test_left_to_itself_and_its_server_killed_in_the_middle(tmp_path, monkeypatc
     before = replies(path)
     assert sum(kind == "respond" for kind, _ in before) == len(asked) - 1 >= 2
 
-    with server() as (_, url):
+    with server(int(url.rpartition(":")[2])) as (_, url):  # at the same address: Inspect keeps the model by its name
         work(task, path, monkeypatch, url, resume=True)
         after = replies(path)
         assert after[: len(before)] == before
