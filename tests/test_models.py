@@ -138,7 +138,7 @@ class Away(ModelAPI):
 def test_what_failed_is_named_when_the_attempts_are_used_up(task):
     """Inspect raises an error about the attempts alone."""
     away = ModelAgent("away/model", Requests(max_retries=0))
-    with pytest.raises(InputError, match="^model gave no answer: ConnectionError: nobody listens$"):
+    with pytest.raises(InputError, match=r"^model gave no answer: ConnectionError: nobody listens$"):
         away.act(task, task.open(), 0)
 
 
