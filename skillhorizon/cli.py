@@ -336,7 +336,7 @@ def _parser() -> argparse.ArgumentParser:
     harbor.add_argument("--band", action="append", metavar="B", help="workload bands; by default 64K")
     harbor.add_argument("--tasks", type=_positive, default=1, metavar="N", help="tasks of each environment and band")
     harbor.add_argument("--first-seed", type=int, default=0, metavar="N", help="fresh tasks begin at this seed")
-    harbor.add_argument("--set", metavar="DIR", help="the first tasks of a released set instead: DIR/<env>.parquet")
+    harbor.add_argument("--set", metavar="DIR", help="the first tasks of the set below this data folder instead")
 
     evaluate = command(commands, "evaluate", _evaluate, "Score the run in a journal, finished or not.")
     evaluate.add_argument("journal", metavar="JOURNAL")

@@ -16,7 +16,7 @@ import itertools
 import re
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,7 +54,8 @@ ATTEMPTS = "skillhorizon/attempts"
 """Key of a result's ``_meta`` under which ``{"used", "remaining"}`` stands."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-MAX_SESSIONS = 64  # each holds a world in memory
+MAX_SESSIONS = 64  # each holds a world in memory,
+MAX_RUNS = 64  # and so does each run that a client named, to the server's end
 IDLE_SECONDS = 24 * 3600.0  # a client that thinks for long keeps its world
 MAX_REQUEST_BYTES = 1 << 20
 MAX_ARGUMENT_BYTES = 1 << 17
@@ -113,11 +114,15 @@ class Desk:
         return {"used": self.gateway.used, "remaining": self.gateway.remaining}
 
     def close(self) -> None:
-        """Record how the run ended. It can still be taken up again."""
+        """Record how the run ended. It can still be taken up again.
+
+        A journal that can no longer be written stays as it is: each call that it lost was answered by an error.
+        """
         if self.journal is not None:
             spent = self.gateway.remaining is not None and self.gateway.remaining <= 0
             outcome = Outcome("exhausted") if spent else Outcome("stopped", "the client closed its session")
-            self.journal.finish(msgspec.to_builtins(outcome))
+            with suppress(InputError):
+                self.journal.finish(msgspec.to_builtins(outcome))
             self.journal.close()
 
     def _call(self, name: str, arguments: dict[str, Any] | None) -> Answer:
@@ -166,6 +171,10 @@ class Desks:
         async with self._opening:
             if name is not None:
                 if name not in self._named:
+                    if len(self._named) >= MAX_RUNS:
+                        raise MCPError(
+                            types.INVALID_REQUEST, f"this server has {MAX_RUNS} named runs, and takes no more"
+                        )
                     self._named[name] = await self._open(self._file(name))
                 return self._named[name]
             if _DESK not in connection.state:
