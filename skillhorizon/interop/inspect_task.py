@@ -49,7 +49,7 @@ def make(env: str) -> Callable[..., Task]:
         family      one task family, by default all
         tasks       how many tasks
         first_seed  fresh tasks are generated from this seed on
-        set         instead of fresh ones, the first tasks of a released set: a folder with ``<env>.parquet``
+        set         instead of fresh ones, the first tasks of the released set below a data folder
         entry       whether the first message holds the brief, or only ``read_task_brief`` gives it
         """
         files = chosen(env, band, family, tasks, first_seed, set)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import time
+from contextlib import closing
 
 import anyio
 import httpx
@@ -19,6 +21,7 @@ from skillhorizon.core.journal import Journal
 from skillhorizon.core.policy import Call, drive
 from skillhorizon.core.serial import canonical
 from skillhorizon.core.task import Task
+from skillhorizon.interop import mcp_server
 from skillhorizon.interop.mcp_server import (
     ALLOWANCE,
     ATTEMPTS,
@@ -26,6 +29,7 @@ from skillhorizon.interop.mcp_server import (
     MAX_ARGUMENT_BYTES,
     MAX_REQUEST_BYTES,
     OBSERVATION_SCHEMA,
+    TABLES,
     Desks,
     parsed,
     server,
@@ -181,7 +185,7 @@ def test_resources_are_the_brief_the_allowance_and_the_skill_files_each_read_cha
     with in_process(task) as served:
         uris = [r.uri for r in served.ask("list_resources").resources]
         expected = [f"skill://{s.name}/{path}" for s in skills.values() for path in s.files]
-        assert uris == [BRIEF, ALLOWANCE, *expected]
+        assert uris == [BRIEF, ALLOWANCE, TABLES, *expected]
         assert served.text(BRIEF) == canonical(task.brief).decode()
         assert left(served)["used"] == 0
         for used, uri in enumerate(expected[:3], 1):
@@ -301,6 +305,41 @@ def test_sessions_that_name_a_run_share_it_and_it_outlives_them(tmp_path):
             with client(f"{url}?run={name}") as refused, pytest.raises(MCPError, match="a run's name is"):
                 refused.call("list_notices")
     assert sh.replay(tmp_path / "run-night-1.sqlite").calls == 2
+
+
+def test_the_runs_that_clients_may_name_are_bounded(monkeypatch):
+    monkeypatch.setattr(mcp_server, "MAX_RUNS", 2)
+    with over_http(Desks(small_task(FIRST))) as url:
+        for name in ("one", "two", "one"):
+            with client(f"{url}?run={name}") as served:
+                served.call("list_notices")
+        with client(f"{url}?run=three") as served, pytest.raises(MCPError, match="has 2 named runs"):
+            served.call("list_notices")
+        with client(url) as served:
+            assert served.call("list_notices")["ok"]
+
+
+def test_a_journal_that_cannot_be_written_fails_its_own_run_alone(tmp_path):
+    task, journal = small_task(FIRST), tmp_path / "run.sqlite"
+    with (
+        over_http(Desks(task, journal)) as url,
+        client(f"{url}?run=lost") as lost,
+        client(f"{url}?run=sound") as sound,
+    ):
+        assert lost.call("list_notices")["ok"]
+        assert sound.call("list_notices")["ok"]
+        with closing(sqlite3.connect(tmp_path / "run-lost.sqlite")) as other:  # as another server would
+            other.execute(
+                "INSERT INTO calls SELECT step + 1, name, arguments, observation, module, goal, "
+                "decision, position, context_tokens, role, chain FROM calls"
+            )
+            other.commit()
+        for why in ("cannot write", "is closed"):  # and it stays so: the world has moved on without the journal
+            with pytest.raises(MCPError, match=why):
+                lost.call("list_notices")
+        assert sound.call("list_notices")["ok"]
+    ended = Journal.load(tmp_path / "run-sound.sqlite")
+    assert (len(ended.rows), ended.end["why"]) == (2, "the client closed its session")
 
 
 def test_a_shared_server_has_one_world_whatever_a_client_asks_for(tmp_path):
