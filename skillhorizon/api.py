@@ -201,7 +201,7 @@ def _carry_out(worker: agents.Agent, task: Task, agent: str, seed: int, journal:
         raise InputError(f"the journal holds more calls than the {len(gateway.events)} that {agent} makes here")
     if journal is not None:
         journal.finish(msgspec.to_builtins(outcome))
-    return scored(task, agent, seed, outcome, gateway)
+    return _scored(task, agent, seed, outcome, gateway)
 
 
 def _resumed(path: str | Path, meta: dict[str, Any]) -> Journal:
@@ -214,8 +214,7 @@ def _resumed(path: str | Path, meta: dict[str, Any]) -> Journal:
     return journal
 
 
-def scored(task: Task, agent: str, seed: int, outcome: Outcome, gateway: Gateway) -> Run:
-    """The run of which a gateway holds the calls."""
+def _scored(task: Task, agent: str, seed: int, outcome: Outcome, gateway: Gateway) -> Run:
     from skillhorizon.core.trace import Trace
 
     trace = Trace(gateway.events, f"{task.id}-{agent}-{seed}", gateway.world.artifacts)
@@ -240,7 +239,7 @@ def replay(source: Run | str | Path) -> Run:
     """
     if isinstance(source, Run):
         gateway = _repeat(source)
-        return scored(source.task, source.agent, source.seed, source.outcome, gateway)
+        return _scored(source.task, source.agent, source.seed, source.outcome, gateway)
     journal = Journal.load(source)
     try:
         task, agent, seed, outcome = _contents(journal)
@@ -248,7 +247,7 @@ def replay(source: Run | str | Path) -> Run:
         gateway.catch_up()
     finally:
         journal.close()
-    return scored(task, agent, seed, outcome, gateway)
+    return _scored(task, agent, seed, outcome, gateway)
 
 
 def _repeat(run: Run) -> Gateway:

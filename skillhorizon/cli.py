@@ -113,14 +113,7 @@ def _run(options: argparse.Namespace) -> Answer:
     if options.resume and options.journal is None:
         raise InputError("--resume needs --journal FILE")
     task = api.load_task(options.task)
-    if options.mcp:
-        from skillhorizon.interop import mcp_agent
-
-        if options.resume:
-            raise InputError("--resume takes up a run in this process; over MCP a run begins anew")
-        run = mcp_agent.run(task, options.agent, options.seed, options.journal)
-    else:
-        run = api.run(task, options.agent, options.seed, options.journal, options.resume)
+    run = api.run(task, options.agent, options.seed, options.journal, options.resume)
     return _scored(run, options.journal)
 
 
@@ -326,7 +319,6 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=int, default=0, metavar="N", help="the agent's seed")
     run.add_argument("--journal", metavar="FILE", help="record every call before it is answered; must not exist")
     run.add_argument("--resume", action="store_true", help="go on with the interrupted run of the journal")
-    run.add_argument("--mcp", action="store_true", help="the agent as an MCP client; the world in a server of its own")
 
     serve = command(commands, "serve", _serve, "Serve a task to any MCP client, on standard input and output.")
     serve.add_argument("task", metavar="TASK", help="a task file")

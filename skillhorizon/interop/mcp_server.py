@@ -15,11 +15,11 @@ from __future__ import annotations
 import itertools
 import re
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -33,13 +33,12 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
-from msgspec import Meta
 from starlette.applications import Starlette
 
 from skillhorizon import api
 from skillhorizon.agents.protocol import Outcome
 from skillhorizon.core.errors import InputError
-from skillhorizon.core.gateway import Observation, Role
+from skillhorizon.core.gateway import Observation
 from skillhorizon.core.journal import Journal
 from skillhorizon.core.serial import UNENCODABLE, canonical
 from skillhorizon.core.task import Task
@@ -50,16 +49,9 @@ AGENT = "mcp"
 
 BRIEF = "skillhorizon://brief"
 ALLOWANCE = "skillhorizon://allowance"
-TABLES = "skillhorizon://tables"
-"""Revision of each table of the business: a number that rises with each reading that finds the table changed. A digest
-would be as good to tell that, and could be compared with guesses of what no tool shows."""
 SKILL_FILE = "skill://{skill}/{+path}"
 ATTEMPTS = "skillhorizon/attempts"
 """Key of a result's ``_meta`` under which ``{"used", "remaining"}`` stands."""
-PRODUCED = "skillhorizon/produced"
-"""Key of a result's ``_meta`` under which the references that the call produced stand."""
-CALLER = "skillhorizon/caller"
-"""Key of a request's ``_meta`` under which a harness may say for whom the call is made: a ``Caller``."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MAX_SESSIONS = 64  # each holds a world in memory,
@@ -94,27 +86,11 @@ _DESK = "skillhorizon.desk"
 Context = ServerRequestContext[Any, Any]
 
 
-_Label = Annotated[str, Meta(max_length=400)]
-_Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
-
-
-class Caller(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What ``Gateway.call`` takes beside the call. It goes into the journal; a role that only reads is held to it."""
-
-    module: _Label | None = None
-    goal: _Label | None = None
-    decision: _Count | None = None
-    position: _Count = 0
-    context_tokens: _Count | None = None
-    role: Role = "full"
-
-
 class Answer(NamedTuple):
-    """An observation, its canonical text, what the call produced, and the allowance after it."""
+    """An observation, its canonical text, and the allowance after it."""
 
     observation: Observation
     text: str
-    produced: tuple[str, ...]
     attempts: dict[str, int | None]
 
 
@@ -126,17 +102,12 @@ class Desk:
         self.gateway = task.open(journal=journal)
         self.gateway.catch_up()
         self._lock = anyio.Lock()
-        self._tables: dict[str, tuple[int, str]] = {}
 
-    async def call(self, name: str, arguments: dict[str, Any] | None, caller: Caller) -> Answer:
+    async def call(self, name: str, arguments: dict[str, Any] | None) -> Answer:
         # On a thread, so that a slow call holds up nobody else's world; not to be cancelled once it has begun, since
         # what the journal holds has happened.
         async with self._lock:
-            return await anyio.to_thread.run_sync(self._call, name, arguments, caller)
-
-    async def revisions(self) -> dict[str, int]:
-        async with self._lock:
-            return await anyio.to_thread.run_sync(self._read_revisions)
+            return await anyio.to_thread.run_sync(self._call, name, arguments)
 
     @property
     def attempts(self) -> dict[str, int | None]:
@@ -154,16 +125,9 @@ class Desk:
                 self.journal.finish(msgspec.to_builtins(outcome))
             self.journal.close()
 
-    def _call(self, name: str, arguments: dict[str, Any] | None, caller: Caller) -> Answer:
-        observation = self.gateway.call(name, arguments, **msgspec.structs.asdict(caller))
-        event = self.gateway.events[-1]
-        return Answer(observation, event.observation.decode(), event.produced, self.attempts)
-
-    def _read_revisions(self) -> dict[str, int]:
-        for name, digest in self.gateway.table_digests().items():
-            revision, before = self._tables.get(name, (0, digest))
-            self._tables[name] = (revision + (digest != before), digest)
-        return {name: revision for name, (revision, _) in self._tables.items()}
+    def _call(self, name: str, arguments: dict[str, Any] | None) -> Answer:
+        observation = self.gateway.call(name, arguments)
+        return Answer(observation, self.gateway.events[-1].observation.decode(), self.attempts)
 
 
 class Desks:
@@ -289,12 +253,12 @@ def server(task: Task, desks: Desks) -> Server[Any]:
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        answer = await _made(context, params.name, params.arguments, _caller(params.meta))
+        answer = await _made(context, params.name, params.arguments)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.text)],
             structured_content=answer.observation,
             is_error=not answer.observation["ok"],
-            _meta={ATTEMPTS: answer.attempts, PRODUCED: answer.produced},
+            _meta={ATTEMPTS: answer.attempts},
         )
 
     async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
@@ -306,12 +270,6 @@ def server(task: Task, desks: Desks) -> Server[Any]:
                 uri=ALLOWANCE,
                 name="allowance",
                 description="Attempts: budget, used, remaining. Free to read.",
-                mime_type="application/json",
-            ),
-            types.Resource(
-                uri=TABLES,
-                name="tables",
-                description="Revision of each table of the business, which rises as it changes. Free to read.",
                 mime_type="application/json",
             ),
         ]
@@ -342,13 +300,10 @@ def server(task: Task, desks: Desks) -> Server[Any]:
         if uri == ALLOWANCE:
             desk = await desks.desk(context)
             return _text(uri, _json({"budget": desk.gateway.budget, **desk.attempts}))
-        if uri == TABLES:
-            desk = await desks.desk(context)
-            return _text(uri, _json(await desk.revisions()))
         if uri not in files:
             raise MCPError(types.INVALID_PARAMS if _is_modern(context) else -32002, "no such resource", {"uri": uri})
         skill, path = files[uri]
-        answer = await _made(context, "read_skill_file", {"skill": skill, "path": path}, _caller(params.meta))
+        answer = await _made(context, "read_skill_file", {"skill": skill, "path": path})
         if not answer.observation["ok"]:
             raise MCPError(types.INVALID_REQUEST, answer.observation["error"]["message"], answer.observation)
         contents = types.TextResourceContents(
@@ -356,12 +311,12 @@ def server(task: Task, desks: Desks) -> Server[Any]:
         )
         return types.ReadResourceResult(contents=[contents], _meta={ATTEMPTS: answer.attempts})
 
-    async def _made(context: Context, name: str, arguments: dict[str, Any] | None, caller: Caller) -> Answer:
+    async def _made(context: Context, name: str, arguments: dict[str, Any] | None) -> Answer:
         if _size(arguments) > MAX_ARGUMENT_BYTES:
             raise MCPError(types.INVALID_PARAMS, f"arguments of more than {MAX_ARGUMENT_BYTES} bytes")
         desk = await desks.desk(context)
         try:
-            return await desk.call(name, arguments, caller)
+            return await desk.call(name, arguments)
         except InputError as error:  # the journal cannot be written: the call has not been acknowledged
             raise MCPError(types.INTERNAL_ERROR, str(error)) from None
 
@@ -419,14 +374,6 @@ def described(tool: Tool) -> types.Tool:
         ),
         _meta={"skillhorizon/kind": tool.kind, "skillhorizon/charged": tool.charged},
     )
-
-
-def _caller(meta: Mapping[str, Any] | None) -> Caller:
-    """For whom a call is made; an ordinary client says nothing of it."""
-    try:
-        return msgspec.convert((meta or {}).get(CALLER, {}), Caller)
-    except msgspec.ValidationError as error:
-        raise MCPError(types.INVALID_PARAMS, f"{CALLER}: {error}") from None
 
 
 def _is_modern(context: Context) -> bool:

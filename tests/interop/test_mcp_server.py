@@ -29,7 +29,6 @@ from skillhorizon.interop.mcp_server import (
     MAX_ARGUMENT_BYTES,
     MAX_REQUEST_BYTES,
     OBSERVATION_SCHEMA,
-    TABLES,
     Desks,
     parsed,
     server,
@@ -185,7 +184,7 @@ def test_resources_are_the_brief_the_allowance_and_the_skill_files_each_read_cha
     with in_process(task) as served:
         uris = [r.uri for r in served.ask("list_resources").resources]
         expected = [f"skill://{s.name}/{path}" for s in skills.values() for path in s.files]
-        assert uris == [BRIEF, ALLOWANCE, TABLES, *expected]
+        assert uris == [BRIEF, ALLOWANCE, *expected]
         assert served.text(BRIEF) == canonical(task.brief).decode()
         assert left(served)["used"] == 0
         for used, uri in enumerate(expected[:3], 1):
