@@ -18,6 +18,7 @@ export PYTHONNOUSERSITE := 1
 .PHONY: repro test validate bench interop local-model clean
 
 repro: $(STAMP)
+	$(PY) -m skillhorizon params
 	$(PY) -m dvc repro
 
 test: $(STAMP)
