@@ -173,7 +173,7 @@ def _validate(options: argparse.Namespace) -> Answer:
     if options.beyond:
         return _beyond(names)
     verdicts = validate.validate(
-        options.data, options.work, names, options.band, options.processes or os.cpu_count() or 1
+        options.data, options.work, names, options.band, options.processes or os.cpu_count() or 1, options.orders
     )
     faults = [f"{v.task}: {fault}" for v in verdicts for fault in v.faults]
     table = validate.summary(verdicts).to_string(index=False) if verdicts else "no task of these bands"
@@ -285,6 +285,12 @@ class _Parser(argparse.ArgumentParser):
         raise InputError(f"{message} (see {self.prog} --help)")
 
 
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive whole number")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="skillhorizon", description="Long business tasks of any size, and where agents break on them."
@@ -328,7 +334,7 @@ def _parser() -> argparse.ArgumentParser:
     harbor.add_argument("--out", required=True, metavar="DIR", help="where to; must not exist or be empty")
     harbor.add_argument("--env", action="append", metavar="ENV", help="environments; by default all")
     harbor.add_argument("--band", action="append", metavar="B", help="workload bands; by default 64K")
-    harbor.add_argument("--tasks", type=int, default=1, metavar="N", help="tasks of each environment and band")
+    harbor.add_argument("--tasks", type=_positive, default=1, metavar="N", help="tasks of each environment and band")
     harbor.add_argument("--first-seed", type=int, default=0, metavar="N", help="fresh tasks begin at this seed")
     harbor.add_argument("--set", metavar="DIR", help="the first tasks of the set below this data folder instead")
 
@@ -339,12 +345,13 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument("journal", metavar="JOURNAL")
 
     validate = command(
-        commands, "validate", _validate, "Build every task of the released sets again and run it in two legal orders."
+        commands, "validate", _validate, "Build every task of the released sets again and run it in legal orders."
     )
     validate.add_argument("--env", action="append", metavar="E", help="this environment; may be repeated")
     validate.add_argument("--band", action="append", metavar="B", help="this band; may be repeated")
     validate.add_argument("--beyond", action="store_true", help="instead, a fresh task of each at 2M and 4M")
-    validate.add_argument("--processes", type=int, metavar="N", help="by default as many as there are cores")
+    validate.add_argument("--orders", type=_positive, default=1, metavar="N", help="random legal orders each (1)")
+    validate.add_argument("--processes", type=_positive, metavar="N", help="by default as many as there are cores")
     validate.add_argument("--data", default="data", metavar="DIR", help="where tasks/ and traces/ are (data)")
     validate.add_argument("--work", default=".validate", metavar="DIR", help="what has been validated (.validate)")
 

@@ -85,15 +85,17 @@ def make_one(planned: Planned, budget_factor: float) -> Made:
     return Made(row, work, _run_row(task, run, row["B"]), _events(run))
 
 
-def validate(task: Task) -> None:
-    """A random legal order reaches the goal and doing nothing reaches none of it, or ``RuntimeError``.
+def validate(task: Task, orders: int = 1) -> None:
+    """Random legal orders reach the goal and doing nothing reaches none of it, or ``RuntimeError``.
 
     That the reference succeeds has been seen when the task was generated.
     """
-    shuffled = run_policy(task, ids.stream("random legal order", task.id)).evaluation
-    if not shuffled.success:
-        failed = [g.goal for g in shuffled.local if not g.met][:3] + shuffled.delivery_failed
-        raise RuntimeError(f"a random legal order does not succeed on {task.id}: {failed}")
+    rng = ids.stream("random legal order", task.id)
+    for number in range(1, orders + 1):
+        shuffled = run_policy(task, rng).evaluation
+        if not shuffled.success:
+            failed = [g.goal for g in shuffled.local if not g.met][:3] + shuffled.delivery_failed
+            raise RuntimeError(f"random legal order {number} does not succeed on {task.id}: {failed}")
     idle = task.environment.scoring.evaluate(task.world(), task.blueprint.goal)
     if idle.goals_met or idle.success:
         raise RuntimeError(f"doing nothing meets {idle.goals_met} of {len(idle.local)} goals of {task.id}")

@@ -1,4 +1,4 @@
-"""Validation of the released sets: each task is built again, run by the reference and in a random legal order.
+"""Validation of the released sets: each task is built again, run by the reference and in random legal orders.
 
 What has been seen is kept, one small file a task, under what it depends on (row, cached reference run, code). So an
 interrupted validation goes on where it was, and nothing that was seen under other code counts.
@@ -52,37 +52,41 @@ def validate(
     environments: Iterable[str] | None = None,
     only: Sequence[str] | None = None,
     processes: int = 1,
+    orders: int = 1,
 ) -> list[Verdict]:
-    """The verdicts on all tasks of the sets below ``data``, of some environments and of the bands ``only``."""
+    """The verdicts on all tasks of the sets below ``data``, of some environments and of the bands ``only``, each run
+    in so many random legal orders."""
     work = Path(work)
     work.mkdir(parents=True, exist_ok=True)
-    assigned = [a for name in environments or envs.names() for a in assignments(data, name, only)]
+    assigned = [a for name in environments or envs.names() for a in assignments(data, name, only, orders)]
     open_ones = [a for a in assigned if not (work / a.key).is_file()]
     open_ones.sort(key=lambda a: -a.row["workload"])  # the largest first, so that none is left over in the end
-    parallel(partial(_examined, work=work), open_ones, "tasks validated", processes)
+    parallel(partial(_examined, work=work, orders=orders), open_ones, "tasks validated", processes)
     return [msgspec.json.decode((work / a.key).read_bytes(), type=Verdict) for a in assigned]
 
 
-def assignments(data: str | Path, environment: str, only: Sequence[str] | None = None) -> list[Assigned]:
+def assignments(
+    data: str | Path, environment: str, only: Sequence[str] | None = None, orders: int = 1
+) -> list[Assigned]:
     folder = Path(data) / "traces" / construct.AGENT / environment
     references = {row["task_id"]: row for row in trace.read(folder, "runs").to_dict("records")}
     code = taskset.code_digest(environment, "construct.py", "validate.py")
     found = []
     for row in taskset.rows(data, environment, only):
         reference = {str(name): str(value) for name, value in references.get(row["id"], {}).items()}
-        found.append(Assigned(row, reference, f"{digest(row, reference, code)[:40]}.json"))
+        found.append(Assigned(row, reference, f"{digest(row, reference, code, orders)[:40]}.json"))
     return found
 
 
-def examine(row: Row, reference: Row) -> Verdict:
+def examine(row: Row, reference: Row, orders: int = 1) -> Verdict:
     """Build the task of a row again, run it, and compare both with what is on record."""
     begin = perf_counter()
     task = taskset.unverified(row)
-    faults = list(_faults(task, row, reference))
+    faults = list(_faults(task, row, reference, orders))
     return Verdict(row["id"], row["env"], row["band"], round(perf_counter() - begin, 2), faults)
 
 
-def _faults(task: Task, row: Row, reference: Row) -> Iterable[str]:
+def _faults(task: Task, row: Row, reference: Row, orders: int) -> Iterable[str]:
     if task.digest != row["digest"]:
         yield "the task that is built has another digest"
         return
@@ -97,15 +101,15 @@ def _faults(task: Task, row: Row, reference: Row) -> Iterable[str]:
         if reference.get(name) != value:
             yield f"the {name} of the reference run differs from the cached one"
     try:
-        construct.validate(task)
+        construct.validate(task, orders)
     except RuntimeError as error:
         yield str(error)
 
 
-def _examined(assigned: Assigned, work: Path) -> None:
+def _examined(assigned: Assigned, work: Path, orders: int) -> None:
     path = work / assigned.key
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_bytes(msgspec.json.encode(examine(assigned.row, assigned.reference)))
+    temporary.write_bytes(msgspec.json.encode(examine(assigned.row, assigned.reference, orders)))
     os.replace(temporary, path)
 
 
@@ -130,13 +134,16 @@ class Reach(msgspec.Struct, frozen=True):
 def beyond(environment: str, band: str, seed: int = EVALUATION_SEEDS) -> Reach:
     """Make and validate one task; raises ``RuntimeError`` where it is not valid."""
     env = envs.load(environment)
-    begin = perf_counter()
     config = env.configs(band)[0]
     before = next(c for c in env.configs("64K") if c.family == config.family)
+    per_call_before = _per_call(*generation.generate(env, before, seed))
+    begin = perf_counter()
     task, run = generation.generate(env, config, seed)
-    construct.validate(task)
     seconds = perf_counter() - begin
-    per_call, per_call_before = _per_call(task, run), _per_call(*generation.generate(env, before, seed))
+    per_call = _per_call(task, run)
+    begin = perf_counter()
+    construct.validate(task)
+    seconds += perf_counter() - begin
     measured = (task.workload, run.trace.calls, run.trace.business_calls)
     return Reach(
         environment,
@@ -149,7 +156,7 @@ def beyond(environment: str, band: str, seed: int = EVALUATION_SEEDS) -> Reach:
     )
 
 
-def _per_call(task: Task, run: generation.ReferenceRun, rounds: int = 3) -> float:
+def _per_call(task: Task, run: generation.ReferenceRun, rounds: int = 5) -> float:
     """Microseconds per Gateway call over the calls of a reference run, the best of some rounds."""
     calls = [(e.tool, msgspec.json.decode(e.call)["arguments"]) for e in run.trace.raw]
     best = float("inf")

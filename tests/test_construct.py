@@ -213,7 +213,7 @@ def test_an_order_that_fails_stops_everything(toy, tmp_path, monkeypatch):
         return real(task, rng)
 
     monkeypatch.setattr(construct, "run_policy", forgetful)
-    with pytest.raises(RuntimeError, match="random legal order does not succeed on toy-64K"):
+    with pytest.raises(RuntimeError, match="random legal order 1 does not succeed on toy-64K"):
         construct.construct("toy", small("toy", 1), None, tmp_path)
     assert files_of(tmp_path) == {}
 

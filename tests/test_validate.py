@@ -103,9 +103,11 @@ def test_what_was_seen_is_not_run_again(released, tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(taskset, "code_digest", lambda *_: "other code")
     counted = []
-    monkeypatch.setattr(validate, "examine", lambda row, _: counted.append(row["id"]) or first[0])
+    monkeypatch.setattr(validate, "examine", lambda row, *_: counted.append(row["id"]) or first[0])
     validate.validate(released, work, ["docs"])
     assert len(counted) == 3
+    validate.validate(released, work, ["docs"], orders=2)
+    assert len(counted) == 6
 
 
 def test_killed_in_the_middle_it_goes_on(released, tmp_path):

@@ -32,7 +32,7 @@ _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NO_MARKS = bytes(set(range(256)) - set(b'[]{}"'))
 
 
-class Event(msgspec.Struct):
+class Event(msgspec.Struct, gc=False):
     """One attempted call, as the trace keeps it; the strings are the canonical ones that were counted."""
 
     step: int
@@ -310,7 +310,9 @@ def _encode_arguments(arguments: Any) -> bytes:
 def _nested_too_deeply(encoded: bytes) -> bool:
     """Whether more than ``_DEEPEST`` brackets are open at once: a limit of our own, since Python's own one depends on
     who calls, and a replay must answer as the run did."""
-    if encoded.count(b"[") + encoded.count(b"{") <= _DEEPEST:
+    most = encoded.count(b"[") + encoded.count(b"{")
+    # an object that stands behind another one in a list opens where that one closed: the two are never open at once
+    if most <= _DEEPEST or most - encoded.count(b"},{") <= _DEEPEST:
         return False
     marks = (_STRINGS.sub(b"", encoded) if b"\\" in encoded else encoded).translate(_ONE_KIND, _NO_MARKS)
     # what stands between quotes is text; quotes side by side enclose, or leave outside, nothing

@@ -27,7 +27,7 @@ Int = Annotated[int, Meta(ge=-(2**53) + 1, le=2**53 - 1)]
 Cursor = Annotated[str, Meta(pattern="^p[0-9]{1,8}$", description="next_cursor of the page before.")]
 
 
-class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """Base of structured arguments nested in a tool's own: unknown fields are refused."""
 
 

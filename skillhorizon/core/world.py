@@ -22,14 +22,17 @@ CURRENT, SUPERSEDED, STALE, WITHDRAWN = "current", "superseded", "stale", "withd
 _OWN_TABLES = {"artifacts", "notices", "progress", "ledgers"}
 
 
-class Record(msgspec.Struct, frozen=True):
-    """Base of all records: frozen, and public as it stands (what agents must not see lives elsewhere)."""
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """Base of all records: frozen, and public as it stands (what agents must not see lives elsewhere).
+
+    Frozen values made of frozen values form no cycles, so the garbage collector need not walk them (``gc``).
+    """
 
 
 R = TypeVar("R", bound=Record)
 
 
-class Artifact(msgspec.Struct, frozen=True):
+class Artifact(msgspec.Struct, frozen=True, gc=False):
     """One version of something made during the run. ``id@version`` names it everywhere.
 
     ``inputs`` are the exact references it consumed. ``basis`` is what the environment keeps beside the public
@@ -119,6 +122,8 @@ class World:
         self.clock = 0
         self.skill_runs = 0
         self._pending = list(updates)
+        self._due = bool(updates)
+        """whether the trigger of a pending update may have been reached"""
         self._readers: dict[str, dict[str, int]] = {}
         """key -> references of its readers -> their place in the order of publication"""
         self._reads: dict[str, tuple[str, ...]] = {}
@@ -310,6 +315,10 @@ class World:
             self.newest[artifact.id] = artifact
         (self._stale.add if artifact.status == STALE else self._stale.discard)(ref)
         self._digests.pop("artifacts", None)
+        self.index(artifact)
+
+    def index(self, artifact: Artifact) -> None:
+        """Called with each new version and each new status of one: an environment keeps its own indexes here."""
 
     # -- notices and updates -----------------------------------------------------------------------------------
 
@@ -322,6 +331,7 @@ class World:
         """Advance a counter that updates may wait for."""
         value = self.counters.get(counter, 0) + amount
         self.counters[counter] = value
+        self._due = bool(self._pending)
         self._digests.pop("progress", None)
         return value
 
@@ -334,11 +344,14 @@ class World:
 
     def fire_updates(self) -> None:
         """Carry out, in their order, the updates whose trigger has been reached. Only the Gateway calls this."""
+        if not self._due:
+            return
         while due := next((u for u in self._pending if self.counters.get(u.counter, 0) >= u.at), None):
             self._pending.remove(due)
             self.fired.append(due.ordinal)
             self._digests.pop("progress", None)
             self.apply_update(due)
+        self._due = False
 
     def apply_update(self, update: Update) -> None:
         raise TypeError(f"{type(self).__name__} declares no updates")

@@ -281,11 +281,11 @@ def test_a_failing_script_is_a_refusal_whatever_it_fails_with(gateway):
     assert b"must have exactly the fields grams, cents_per_kg, surcharge" in event.observation
 
 
-@pytest.mark.parametrize("text", ["", "]" * 9, "[" * 9, "}{][", '"[', "\\]"])
+@pytest.mark.parametrize("text", ["", "]" * 9, "[" * 9, "}{][", '"[', "\\]", "},{" * 99])
 @pytest.mark.parametrize(("depth", "code"), [(62, "script_failed"), (63, "bad_argument")])
 def test_brackets_in_texts_are_no_nesting(task, text, depth, code):
     """With many brackets about, with and without escapes: 64 may be open at once, whatever stands in the texts."""
-    given = {"x": nested(depth), text: [[text]] * 50}
+    given = {"x": nested(depth), text: [[text]] * 50, "rows": [{"text": text}] * 90}
     event = attempt(task.open(), "run_skill_script", {"skill": "quote-parcel", "script": "price", "input": given})
     assert event.code == code
 

@@ -313,8 +313,7 @@ class FieldWorld(World):
                 return f"{ref} is {source.status}"
         return None
 
-    def _store(self, artifact: Artifact) -> None:
-        super()._store(artifact)
+    def index(self, artifact: Artifact) -> None:
         if artifact.kind == "record" and artifact.subject in self.tables["services"]:
             newest = self.newest[artifact.id]
             if artifact.version == 1 and self.by_service.status[artifact.subject] == "uncommissioned":

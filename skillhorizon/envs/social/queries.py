@@ -148,16 +148,17 @@ def list_exposures(world: SocialWorld, audience_ids: AudienceIds, from_tick: Tic
     now = world.clock
 
     def render(pair: tuple[str, Row]) -> dict[str, Any]:
-        audience_id, row = pair
-        own = {"post_id": row.post_id} if row.post_id is not None else {}
-        return {
+        audience_id, (at, publication_id, points, post_id, booked) = pair
+        shown = {
             "audience_id": audience_id,
-            "publication_id": row.publication_id,
-            "at": row.at,
-            "points": row.points,
-            "state": "booked" if row.booked or row.at > now else "past",
-            **own,
+            "publication_id": publication_id,
+            "at": at,
+            "points": points,
+            "state": "booked" if booked or at > now else "past",
         }
+        if post_id is not None:
+            shown["post_id"] = post_id
+        return shown
 
     return Items(rows, render, {"now": now})
 

@@ -5,6 +5,7 @@ Time is a whole hour, the tick.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,11 @@ class Row(NamedTuple):
 def contribution(points: int, age: int, half_life: int) -> int:
     """Rule 6."""
     return points >> (age // half_life)
+
+
+def live(rows: Iterable[Row], tick: int, half_life: int) -> list[tuple[str, int]]:
+    """Rule 6: publications of past rows that still contribute at ``tick``, and what each contributes."""
+    return [(source, left) for at, source, points, _, _ in rows if (left := points >> (tick - at) // half_life)]
 
 
 def usable(consent: Consent, role: str) -> bool:

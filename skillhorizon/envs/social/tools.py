@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections import Counter
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -405,9 +404,9 @@ def publish_post(
     post: Post | None = found.content if found is not None and found.kind == "post" else None
     goal = _goal(post, "publication") if post else f"publication:{post_id}"
     world.attempt(goal)
-    if not all(type(i) is str for i in historical_publication_ids):
+    if not {*map(type, historical_publication_ids)} <= {str}:
         raise Rejected("schema", "historical_publication_ids is a list of ids", field="historical_publication_ids")
-    if not all(type(load) is int for load in audience_loads.values()):
+    if not {*map(type, audience_loads.values())} <= {int}:
         raise Rejected("schema", "audience_loads holds integers", field="audience_loads")
     if post is None:
         raise Rejected("unknown_post", f"no post {post_id!r} of this season", id=post_id)
@@ -416,7 +415,7 @@ def publish_post(
         raise Rejected("due_post_state", f"{post_id} is not due", post_id=post_id, status=world.state_of(post_id))
     approval = _approval(world, post_id)
     sources, loads = world.declaration(post.audience_ids, now)
-    if Counter(historical_publication_ids) != sources:
+    if sorted(historical_publication_ids) != sources:
         message = "the list is not one entry for each audience and live past exposure"
         raise Rejected("required_historical_sources", message, post_id=post_id, now=now)
     if audience_loads != loads:

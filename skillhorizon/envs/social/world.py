@@ -7,7 +7,6 @@ the operations, for staleness and for scoring.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any, ClassVar, Literal
 
@@ -31,7 +30,7 @@ from skillhorizon.envs.social.records import (
     Slot,
     Withdrawal,
 )
-from skillhorizon.envs.social.rules import ARMS, Row, attributed, contribution, usable
+from skillhorizon.envs.social.rules import ARMS, Row, attributed, contribution, live, usable
 from skillhorizon.envs.social.seed import ArmRole, Audience, Consent, PastPost, fitting, house
 
 CYCLE = 1440
@@ -210,17 +209,22 @@ class SocialWorld(World):
         if rows is None:
             seen = self.house.exposures.get(audience_id, ())
             rows = self._programme[audience_id] = [Row(e.at, e.publication_id, e.points) for e in seen]
-        programme: Programme | None = self.tables["programmes"].get(audience_id)
-        if programme is not None:
-            while (turn := self._turns.get(audience_id, 0)) * CYCLE <= end:
-                self._turns[audience_id] = turn + 1
-                for s in programme.showings:
-                    rows.append(Row(turn * CYCLE + s.offset, f"{s.publication}-{turn}", s.points))
+        if self._turns.get(audience_id, 0) * CYCLE <= end:
+            self._continue(audience_id, rows, end)
         return _between(rows, start, end)
+
+    def _continue(self, audience_id: str, rows: list[Row], end: int) -> None:
+        """Add what the audience's programme shows it in the cycles up to ``end``."""
+        first, last = self._turns.get(audience_id, 0), end // CYCLE
+        programme: Programme | None = self.tables["programmes"].get(audience_id)
+        showings = programme.showings if programme is not None else ()
+        for turn in range(first, last + 1):
+            rows += [Row(turn * CYCLE + s.offset, f"{s.publication}-{turn}", s.points) for s in showings]
+        self._turns[audience_id] = last + 1
 
     def exposures(self, audience_id: str, start: int, end: int) -> list[Row]:
         """Everything that an audience sees between two ticks, both inclusive, by tick and publication."""
-        rows = [*self.standing(audience_id, start, end), *self._own_between(audience_id, start, end)]
+        rows = self.standing(audience_id, start, end) + self._own_between(audience_id, start, end)
         for tick, post_id in self._booked_between(audience_id, start, end):
             weight = self.brief_of(self.newest[post_id].subject).weight
             rows.append(Row(tick, f"pub-{post_id.partition('-')[2]}", weight, post_id, True))
@@ -228,23 +232,23 @@ class SocialWorld(World):
         return rows
 
     def _own_between(self, audience_id: str, start: int, end: int) -> list[Row]:
-        return _between(self.own.get(audience_id, []), start, end)
+        own = self.own.get(audience_id)
+        return _between(own, start, end) if own else []
 
     def _booked_between(self, audience_id: str, start: int, end: int) -> list[tuple[int, str]]:
-        booked = self.booked.get(audience_id, [])
-        return booked[bisect_left(booked, (start, "")) : bisect_left(booked, (end + 1, ""))]
+        booked = self.booked.get(audience_id)
+        return booked[bisect_left(booked, (start,)) : bisect_left(booked, (end + 1,))] if booked else []
 
     def live(self, audience_id: str, tick: int) -> list[tuple[str, int]]:
         """Publications of an audience's past rows that are live at ``tick``, and what each contributes (rule 6)."""
         half_life = self.audience(audience_id).half_life_hours
         start = tick - 8 * half_life
         rows = self.standing(audience_id, start, tick) + self._own_between(audience_id, start, tick)
-        found = [(row.publication_id, contribution(row.points, tick - row.at, half_life)) for row in rows]
-        return [pair for pair in found if pair[1]]
+        return live(rows, tick, half_life)
 
     def load(self, audience_id: str, tick: int) -> int:
         """Rule 6, over past rows."""
-        return sum(left for _, left in self.live(audience_id, tick))
+        return sum([left for _, left in self.live(audience_id, tick)])
 
     def forecast(self, audience_id: str, tick: int) -> int:
         """Rule 6, with the rows that are booked up to ``tick``."""
@@ -254,11 +258,15 @@ class SocialWorld(World):
             total += contribution(self.brief_of(self.newest[post_id].subject).weight, tick - at, half_life)
         return total
 
-    def declaration(self, audience_ids: Iterable[str], tick: int) -> tuple[Counter[str], dict[str, int]]:
-        """Rule 9: one entry for every live past row of every audience; and the load of each."""
-        live = {a: self.live(a, tick) for a in audience_ids}
-        sources = Counter(publication for rows in live.values() for publication, _ in rows)
-        return sources, {a: sum(left for _, left in rows) for a, rows in live.items()}
+    def declaration(self, audience_ids: Iterable[str], tick: int) -> tuple[list[str], dict[str, int]]:
+        """Rule 9: one entry for every live past row of every audience, sorted; and the load of each."""
+        sources: list[str] = []
+        loads = {}
+        for audience_id in audience_ids:
+            rows = self.live(audience_id, tick)
+            sources += [publication for publication, _ in rows]
+            loads[audience_id] = sum([left for _, left in rows])
+        return sorted(sources), loads
 
     def own_events(self, audience_id: str, start: int, end: int) -> list[tuple[int, str]]:
         """Ticks and posts of own publications and bookings on an audience between two ticks, both inclusive."""

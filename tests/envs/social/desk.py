@@ -235,7 +235,7 @@ class Desk(Bench):
         """The right arguments to publish a post now, by the world's own rule."""
         audiences = self.world.post(post_id).content.audience_ids
         sources, loads = self.world.declaration(audiences, self.world.clock)
-        return {"post_id": post_id, "historical_publication_ids": sorted(sources.elements()), "audience_loads": loads}
+        return {"post_id": post_id, "historical_publication_ids": sources, "audience_loads": loads}
 
     def publish(self, *posts: str) -> None:
         for post_id in posts:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from skillhorizon.core.evaluation import Evaluation
@@ -103,7 +101,7 @@ def test_loads_of_a_standing_programme():
     # and again after 1,440 h, when nothing of the first cycle is left
     assert [world.load("aud-c", t) for t in (1449, 1450, 1480)] == [0, 200, 200]
     # 1,450 - 40 = 1,410 h are 58 half-lives
-    assert world.declaration(["aud-c"], 1480) == (Counter({"pub-c1-1": 1, "pub-c2-1": 1}), {"aud-c": 200})
+    assert world.declaration(["aud-c"], 1480) == (["pub-c1-1", "pub-c2-1"], {"aud-c": 200})
 
 
 def test_own_posts_count_once_they_are_out_and_a_publication_in_each_audience():
@@ -117,11 +115,11 @@ def test_own_posts_count_once_they_are_out_and_a_publication_in_each_audience():
     assert world.declaration(["aud-c", "aud-b"], 36)[1] == {"aud-c": 100, "aud-b": 150}
     desk.publish(control)
     sources, loads = world.declaration(["aud-c", "aud-b"], 36)
-    assert sources == Counter({"pub-c1-0": 1, "pub-b1-0": 1, f"pub-{control[4:]}": 1})
+    assert sources == sorted(["pub-c1-0", "pub-b1-0", f"pub-{control[4:]}"])
     assert loads == {"aud-c": 196, "aud-b": 150}
     desk.publish(challenger)
     sources, loads = world.declaration(["aud-c", "aud-b"], 38)
-    assert sources[f"pub-{challenger[4:]}"] == 2
+    assert sources.count(f"pub-{challenger[4:]}") == 2
     assert loads == {"aud-c": 292, "aud-b": 246}
 
 
