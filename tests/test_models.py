@@ -261,6 +261,29 @@ def test_the_inspect_task_scores_what_the_conversation_left(monkeypatch, tmp_pat
     assert log.samples[0].messages[0].role == "system"
 
 
+def test_a_limit_of_inspects_ends_a_sample_and_what_was_done_is_scored(tmp_path, task, transcript):
+    """No sample is lost: every one that was begun counts."""
+    calls = transcript[:30]
+    model = get_model("mockllm/model", custom_outputs=[output(t) for t in transcript], memoize=False)
+    (log,) = inspect_eval(
+        "skillhorizon/docs",
+        task_args={"tasks": 1, "first_seed": task.seed},
+        model=model,
+        token_limit=107 * len(calls) - 1,  # exceeded by the last of them
+        log_dir=str(tmp_path),
+        display="none",
+    )
+    (sample,) = log.samples
+    assert (log.status, sample.limit.type, sample.error) == ("success", "token", None)
+    gateway = task.open()
+    for text in calls[:-1]:
+        (call,) = json.loads(text)["actions"]
+        gateway.call(call["name"], call["arguments"])
+    score = sample.scores["final_state"]
+    assert score.value == {"lgc": sh.evaluate(task, gateway).lgc, "ts": 0.0}
+    assert (score.metadata["end"], score.metadata["attempts"]) == ("stopped", len(calls) - 1)
+
+
 def test_inspect_finds_the_tasks_by_name(tmp_path):
     """By the package's entry point. A model that never says anything of the protocol is given up."""
     model = get_model("mockllm/model", custom_outputs=lambda *_: output("I shall begin shortly."), memoize=False)

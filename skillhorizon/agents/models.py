@@ -67,8 +67,12 @@ class ModelMind:
 
     async def respond(self, messages: Sequence[Message]) -> Reply:
         """Raises ``InputError`` where the provider gives no answer; what came before stays in the journal."""
+        from inspect_ai.util import LimitExceededError
+
         try:
             output = await self.model.generate([_chat(m) for m in messages], config=self.config)
+        except LimitExceededError:  # one that the user set in an evaluation of Inspect's, which scores what there is
+            raise
         except Exception as error:  # providers raise types of their own
             cause = _cause(error)
             raise InputError(f"{self.model.name} gave no answer: {type(cause).__name__}: {_line(cause)}") from error

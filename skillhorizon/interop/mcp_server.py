@@ -59,8 +59,8 @@ EVENT = "skillhorizon/event"
 """Key of a result's ``_meta`` under which a harness is told the event, without its observation."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-MAX_SESSIONS = 64  # each holds a world in memory,
-MAX_RUNS = 64  # and so does each run that a client named, to the server's end
+MAX_WORLDS = 64  # held in memory: one for a session that has made a call, to its end; a named one to the server's
+MAX_SESSIONS = 1024  # a client that comes back without having taken its leave has a new one each time
 IDLE_SECONDS = 24 * 3600.0  # a client that thinks for long keeps its world
 MAX_REQUEST_BYTES = 1 << 20
 MAX_ARGUMENT_BYTES = 1 << 17
@@ -182,6 +182,7 @@ class Desks:
         self._opening = anyio.Lock()
         self._named: dict[str, Desk] = {}
         self._held: set[Path] = set()
+        self._worlds = 0
         if self._journal is None:
             if resume:
                 raise InputError("only a journaled run can be resumed; name its journal")
@@ -202,10 +203,6 @@ class Desks:
         async with self._opening:
             if name is not None:
                 if name not in self._named:
-                    if len(self._named) >= MAX_RUNS:
-                        raise MCPError(
-                            types.INVALID_REQUEST, f"this server has {MAX_RUNS} named runs, and takes no more"
-                        )
                     self._named[name] = await self._open(self._file(name))
                 return self._named[name]
             if _DESK not in connection.state:
@@ -221,10 +218,14 @@ class Desks:
         self._named.clear()
 
     async def _open(self, file: Path | None) -> Desk:
+        if self._worlds >= MAX_WORLDS:
+            raise MCPError(types.INVALID_REQUEST, f"this server holds {MAX_WORLDS} worlds and opens no more")
         try:
-            return await anyio.to_thread.run_sync(self._begin, file)
+            desk = await anyio.to_thread.run_sync(self._begin, file)
         except InputError as error:
             raise MCPError(types.INVALID_REQUEST, str(error)) from None
+        self._worlds += 1
+        return desk
 
     def _begin(self, file: Path | None) -> Desk:
         if file is None:
@@ -236,6 +237,7 @@ class Desks:
         return desk
 
     def _leave(self, desk: Desk, file: Path | None) -> None:
+        self._worlds -= 1
         if file is not None:
             self._held.discard(file)
         desk.close()

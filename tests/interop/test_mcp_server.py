@@ -306,16 +306,35 @@ def test_sessions_that_name_a_run_share_it_and_it_outlives_them(tmp_path):
     assert sh.replay(tmp_path / "run-night-1.sqlite").calls == 2
 
 
-def test_the_runs_that_clients_may_name_are_bounded(monkeypatch):
-    monkeypatch.setattr(mcp_server, "MAX_RUNS", 2)
-    with over_http(Desks(small_task(FIRST))) as url:
-        for name in ("one", "two", "one"):
-            with client(f"{url}?run={name}") as served:
-                served.call("list_notices")
-        with client(f"{url}?run=three") as served, pytest.raises(MCPError, match="has 2 named runs"):
-            served.call("list_notices")
-        with client(url) as served:
-            assert served.call("list_notices")["ok"]
+def test_worlds_are_bounded_and_sessions_without_one_are_not_in_their_way(monkeypatch):
+    monkeypatch.setattr(mcp_server, "MAX_WORLDS", 2)
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HANDSHAKE}
+    accept = {"accept": "application/json, text/event-stream"}
+    with over_http(Desks(small_task(FIRST))) as url, httpx.Client(headers=accept) as web:
+        for _ in range(70):  # clients that crash do not delete their sessions
+            assert web.post(url, json=hello).status_code == 200
+        with (
+            client(url) as one,
+            client(f"{url}?run=two") as two,
+            client(url) as three,
+            client(f"{url}?run=four") as four,
+        ):
+            assert one.call("list_notices")["ok"]
+            assert two.call("list_notices")["ok"]
+            for refused in (three, four):
+                assert refused.text(BRIEF)
+                with pytest.raises(MCPError, match="holds 2 worlds"):
+                    refused.call("list_notices")
+        with client(f"{url}?run=two") as again, client(url) as other:  # the room of the first session is free
+            assert left(again)["used"] == 1
+            deadline = time.monotonic() + 10
+            while True:
+                try:
+                    assert other.call("list_notices")["ok"]
+                    break
+                except MCPError:  # the first session is still being closed
+                    assert time.monotonic() < deadline
+                    time.sleep(0.01)
 
 
 def test_a_journal_that_cannot_be_written_fails_its_own_run_alone(tmp_path):
