@@ -238,8 +238,7 @@ def replay(source: Run | str | Path) -> Run:
     is.
     """
     if isinstance(source, Run):
-        gateway = _repeat(source)
-        return _scored(source.task, source.agent, source.seed, source.outcome, gateway)
+        return rescored(source.task, source.agent, source.seed, source.outcome, source.gateway)
     journal = Journal.load(source)
     try:
         task, agent, seed, outcome = _contents(journal)
@@ -250,9 +249,11 @@ def replay(source: Run | str | Path) -> Run:
     return _scored(task, agent, seed, outcome, gateway)
 
 
-def _repeat(run: Run) -> Gateway:
-    gateway = run.task.open(budget=run.gateway.budget, role=run.gateway.role)
-    for event in run.trace.raw:
+def rescored(task: Task, agent: str, seed: int, outcome: Outcome, made: Gateway) -> Run:
+    """The run that consists of the calls made at a gateway, whose world may be elsewhere: made again on a fresh world
+    here, compared, and scored."""
+    gateway = task.open(budget=made.budget, role=made.role)
+    for event in made.events:
         call = msgspec.json.decode(event.call)
         gateway.call(
             call["name"],
@@ -267,7 +268,7 @@ def _repeat(run: Run) -> Gateway:
         again: Event = gateway.events[-1]
         if (again.call, again.observation) != (event.call, event.observation):
             raise InputError(f"call {event.step} of the replay differs from the run: another task or version")
-    return gateway
+    return _scored(task, agent, seed, outcome, gateway)
 
 
 class _Meta(msgspec.Struct):

@@ -113,7 +113,12 @@ def _run(options: argparse.Namespace) -> Answer:
     if options.resume and options.journal is None:
         raise InputError("--resume needs --journal FILE")
     task = api.load_task(options.task)
-    run = api.run(task, options.agent, options.seed, options.journal, options.resume)
+    work = api.run
+    if options.mcp:
+        from skillhorizon.interop import mcp_client
+
+        work = mcp_client.run
+    run = work(task, options.agent, options.seed, options.journal, options.resume)
     return _scored(run, options.journal)
 
 
@@ -142,7 +147,8 @@ def _serve(options: argparse.Namespace) -> None:
     if options.http is None and (options.shared or options.allow_host):
         raise InputError("--shared and --allow-host need --http")
     task = api.load_task(options.task)
-    desks = mcp_server.Desks(task, options.journal, options.resume, options.shared or options.http is None)
+    shared = options.shared or options.http is None
+    desks = mcp_server.Desks(task, options.journal, options.resume, shared, options.harness)
     if options.http is None:
         mcp_server.serve_stdio(desks)
     else:
@@ -334,6 +340,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=int, default=0, metavar="N", help="the agent's seed")
     run.add_argument("--journal", metavar="FILE", help="record every call before it is answered; must not exist")
     run.add_argument("--resume", action="store_true", help="go on with the interrupted run of the journal")
+    run.add_argument("--mcp", action="store_true", help="the world in an MCP server of its own, each call over it")
 
     serve = command(commands, "serve", _serve, "Serve a task to any MCP client, on standard input and output.")
     serve.add_argument("task", metavar="TASK", help="a task file")
@@ -341,6 +348,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--journal", metavar="FILE", help="record every call; further sessions beside it: FILE-2, …")
     serve.add_argument("--resume", action="store_true", help="go on with journals that exist")
     serve.add_argument("--shared", action="store_true", help="one world for all sessions")
+    serve.add_argument("--harness", action="store_true", help="for run --mcp: calls name their role, results the event")
     serve.add_argument("--allow-host", action="append", default=[], metavar="H", help="a host name to answer to")
 
     export = commands.add_parser("export", help="Write tasks in the format of another harness.")
@@ -351,7 +359,7 @@ def _parser() -> argparse.ArgumentParser:
     harbor.add_argument("--band", action="append", metavar="B", help="workload bands; by default 64K")
     harbor.add_argument("--tasks", type=_positive, default=1, metavar="N", help="tasks of each environment and band")
     harbor.add_argument("--first-seed", type=int, default=0, metavar="N", help="fresh tasks begin at this seed")
-    harbor.add_argument("--set", metavar="DIR", help="the first tasks of a released set instead: DIR/<env>.parquet")
+    harbor.add_argument("--set", metavar="DIR", help="the first tasks of the set below this data folder instead")
 
     evaluate = command(commands, "evaluate", _evaluate, "Score the run in a journal, finished or not.")
     evaluate.add_argument("journal", metavar="JOURNAL")

@@ -16,7 +16,7 @@ import itertools
 import re
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ from starlette.applications import Starlette
 from skillhorizon import api
 from skillhorizon.agents.protocol import Outcome
 from skillhorizon.core.errors import InputError
-from skillhorizon.core.gateway import Observation
+from skillhorizon.core.gateway import Event, Observation, Role
 from skillhorizon.core.journal import Journal
 from skillhorizon.core.serial import UNENCODABLE, canonical
 from skillhorizon.core.task import Task
@@ -50,11 +50,17 @@ AGENT = "mcp"
 BRIEF = "skillhorizon://brief"
 ALLOWANCE = "skillhorizon://allowance"
 SKILL_FILE = "skill://{skill}/{+path}"
+DIGESTS = "skillhorizon://digests"
 ATTEMPTS = "skillhorizon/attempts"
 """Key of a result's ``_meta`` under which ``{"used", "remaining"}`` stands."""
+PLACE = "skillhorizon/place"
+"""Key of a call's ``_meta`` under which a harness says who calls and what for (``Place``)."""
+EVENT = "skillhorizon/event"
+"""Key of a result's ``_meta`` under which a harness is told the event, without its observation."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-MAX_SESSIONS = 64  # each holds a world in memory
+MAX_WORLDS = 64  # held in memory: one for a session that has made a call, to its end; a named one to the server's
+MAX_SESSIONS = 1024  # a client that comes back without having taken its leave has a new one each time
 IDLE_SECONDS = 24 * 3600.0  # a client that thinks for long keeps its world
 MAX_REQUEST_BYTES = 1 << 20
 MAX_ARGUMENT_BYTES = 1 << 17
@@ -85,11 +91,24 @@ _DESK = "skillhorizon.desk"
 Context = ServerRequestContext[Any, Any]
 
 
+class Place(msgspec.Struct, forbid_unknown_fields=True):
+    """What a harness says of a call, as ``Gateway.call`` takes it. ``role`` binds: the server refuses what that role
+    may not do. ``unsendable`` is the JSON of arguments that are no object, which MCP cannot carry."""
+
+    module: str | None = None
+    goal: str | None = None
+    decision: int | None = None
+    position: int = 0
+    context_tokens: int | None = None
+    role: Role | None = None
+    unsendable: str | None = None
+
+
 class Answer(NamedTuple):
-    """An observation, its canonical text, and the allowance after it."""
+    """An observation, the event that has its canonical text, and the allowance after it."""
 
     observation: Observation
-    text: str
+    event: Event
     attempts: dict[str, int | None]
 
 
@@ -102,27 +121,35 @@ class Desk:
         self.gateway.catch_up()
         self._lock = anyio.Lock()
 
-    async def call(self, name: str, arguments: dict[str, Any] | None) -> Answer:
+    async def call(self, name: str, arguments: dict[str, Any] | None, place: Place) -> Answer:
         # On a thread, so that a slow call holds up nobody else's world; not to be cancelled once it has begun, since
         # what the journal holds has happened.
         async with self._lock:
-            return await anyio.to_thread.run_sync(self._call, name, arguments)
+            return await anyio.to_thread.run_sync(self._call, name, arguments, place)
 
     @property
     def attempts(self) -> dict[str, int | None]:
         return {"used": self.gateway.used, "remaining": self.gateway.remaining}
 
     def close(self) -> None:
-        """Record how the run ended. It can still be taken up again."""
+        """Record how the run ended. It can still be taken up again.
+
+        A journal that can no longer be written stays as it is: each call that it lost was answered by an error.
+        """
         if self.journal is not None:
             spent = self.gateway.remaining is not None and self.gateway.remaining <= 0
             outcome = Outcome("exhausted") if spent else Outcome("stopped", "the client closed its session")
-            self.journal.finish(msgspec.to_builtins(outcome))
+            with suppress(InputError):
+                self.journal.finish(msgspec.to_builtins(outcome))
             self.journal.close()
 
-    def _call(self, name: str, arguments: dict[str, Any] | None) -> Answer:
-        observation = self.gateway.call(name, arguments)
-        return Answer(observation, self.gateway.events[-1].observation.decode(), self.attempts)
+    def _call(self, name: str, arguments: Any, place: Place) -> Answer:
+        said = msgspec.structs.asdict(place)
+        unsendable = said.pop("unsendable")
+        if unsendable is not None:
+            arguments = msgspec.json.decode(unsendable)
+        observation = self.gateway.call(name, arguments, **said)
+        return Answer(observation, self.gateway.events[-1], self.attempts)
 
 
 class Desks:
@@ -134,18 +161,28 @@ class Desks:
     With ``journal`` the first desk is recorded there, others beside it: ``run.sqlite``, ``run-2.sqlite``, …,
     ``run-NAME.sqlite``. With ``resume`` a journal that exists is taken up where it stands; a session that names no
     run takes the first that nobody holds.
+
+    ``harness`` serves a harness that has several roles work on one world (``interop.mcp_client``): its calls say whose
+    they are, and it is told their events and the digests of the tables. No model sees any of that.
     """
 
     def __init__(
-        self, task: Task, journal: str | Path | None = None, resume: bool = False, shared: bool = False
+        self,
+        task: Task,
+        journal: str | Path | None = None,
+        resume: bool = False,
+        shared: bool = False,
+        harness: bool = False,
     ) -> None:
         self.task = task
+        self.harness = harness
         self.resume = resume
         self.shared = shared
         self._journal = Path(journal) if journal is not None else None
         self._opening = anyio.Lock()
         self._named: dict[str, Desk] = {}
         self._held: set[Path] = set()
+        self._worlds = 0
         if self._journal is None:
             if resume:
                 raise InputError("only a journaled run can be resumed; name its journal")
@@ -181,10 +218,14 @@ class Desks:
         self._named.clear()
 
     async def _open(self, file: Path | None) -> Desk:
+        if self._worlds >= MAX_WORLDS:
+            raise MCPError(types.INVALID_REQUEST, f"this server holds {MAX_WORLDS} worlds and opens no more")
         try:
-            return await anyio.to_thread.run_sync(self._begin, file)
+            desk = await anyio.to_thread.run_sync(self._begin, file)
         except InputError as error:
             raise MCPError(types.INVALID_REQUEST, str(error)) from None
+        self._worlds += 1
+        return desk
 
     def _begin(self, file: Path | None) -> Desk:
         if file is None:
@@ -196,6 +237,7 @@ class Desks:
         return desk
 
     def _leave(self, desk: Desk, file: Path | None) -> None:
+        self._worlds -= 1
         if file is not None:
             self._held.discard(file)
         desk.close()
@@ -244,12 +286,15 @@ def server(task: Task, desks: Desks) -> Server[Any]:
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        answer = await _made(context, params.name, params.arguments)
+        answer = await _made(context, params.name, params.arguments, _place(params.meta) if desks.harness else Place())
+        meta: dict[str, Any] = {ATTEMPTS: answer.attempts}
+        if desks.harness:
+            meta[EVENT] = msgspec.to_builtins(msgspec.structs.replace(answer.event, observation=b""))
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=answer.text)],
+            content=[types.TextContent(type="text", text=answer.event.observation.decode())],
             structured_content=answer.observation,
             is_error=not answer.observation["ok"],
-            _meta={ATTEMPTS: answer.attempts},
+            _meta=meta,
         )
 
     async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
@@ -291,10 +336,13 @@ def server(task: Task, desks: Desks) -> Server[Any]:
         if uri == ALLOWANCE:
             desk = await desks.desk(context)
             return _text(uri, _json({"budget": desk.gateway.budget, **desk.attempts}))
+        if uri == DIGESTS and desks.harness:
+            desk = await desks.desk(context)
+            return _text(uri, msgspec.json.encode(desk.gateway.table_digests()).decode())
         if uri not in files:
             raise MCPError(types.INVALID_PARAMS if _is_modern(context) else -32002, "no such resource", {"uri": uri})
         skill, path = files[uri]
-        answer = await _made(context, "read_skill_file", {"skill": skill, "path": path})
+        answer = await _made(context, "read_skill_file", {"skill": skill, "path": path}, Place())
         if not answer.observation["ok"]:
             raise MCPError(types.INVALID_REQUEST, answer.observation["error"]["message"], answer.observation)
         contents = types.TextResourceContents(
@@ -302,12 +350,12 @@ def server(task: Task, desks: Desks) -> Server[Any]:
         )
         return types.ReadResourceResult(contents=[contents], _meta={ATTEMPTS: answer.attempts})
 
-    async def _made(context: Context, name: str, arguments: dict[str, Any] | None) -> Answer:
-        if _size(arguments) > MAX_ARGUMENT_BYTES:
+    async def _made(context: Context, name: str, arguments: dict[str, Any] | None, place: Place) -> Answer:
+        if _size(arguments) > MAX_ARGUMENT_BYTES and not desks.harness:
             raise MCPError(types.INVALID_PARAMS, f"arguments of more than {MAX_ARGUMENT_BYTES} bytes")
         desk = await desks.desk(context)
         try:
-            return await desk.call(name, arguments)
+            return await desk.call(name, arguments, place)
         except InputError as error:  # the journal cannot be written: the call has not been acknowledged
             raise MCPError(types.INTERNAL_ERROR, str(error)) from None
 
@@ -365,6 +413,15 @@ def described(tool: Tool) -> types.Tool:
         ),
         _meta={"skillhorizon/kind": tool.kind, "skillhorizon/charged": tool.charged},
     )
+
+
+def _place(meta: Any) -> Place:
+    try:
+        place = msgspec.convert((meta or {}).get(PLACE, {}), Place)
+        msgspec.json.decode(place.unsendable or "null")
+        return place
+    except msgspec.DecodeError as error:
+        raise MCPError(types.INVALID_PARAMS, f"{PLACE}: {error}") from None
 
 
 def _is_modern(context: Context) -> bool:
