@@ -63,7 +63,7 @@ def test_the_summary_is_means_over_runs_in_the_order_of_bands():
 
 
 def test_intervals_stand_beside_means():
-    """One success of two has Wilson's interval 1/2 -+ z / (2 sqrt(2 + z^2)); two draws of two values reach both ends."""
+    """One success of two has Wilson's interval 1/2 -+ z / (2 sqrt(2 + z^2)); two draws of two reach both ends."""
     row = mea.summary(runs()).loc[("1M", mea.SINGLE)]
     half = 50 * 1.959964 / (2 + 1.959964**2) ** 0.5
     assert (row["TS_low"], row["TS_high"]) == pytest.approx((50 - half, 50 + half), abs=1e-3)

@@ -115,9 +115,11 @@ def test_what_a_round_did_before_it_ended_badly_is_handed_on(end):
         raise end
 
     auditor = ToldAuditor(failed("a"))
-    _, gateway = run(ToldManager(work("a")), ToldExecutor(turn), auditor)
+    manager = ToldManager(work("a"))
+    _, gateway = run(manager, ToldExecutor(turn), auditor)
     _, report, _, _ = auditor.turns[0]
     assert report.calls == (1,)
+    assert 1 in manager.turns[1][0].ledger.unverified, "the next manager knows of the write"
     assert report.end == ("out_of_calls" if isinstance(end, OutOfCalls) else "failed")
     assert rounds(gateway)[0].report.calls == (1,)
 
