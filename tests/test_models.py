@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
 
+import httpx
 import pandas as pd
 import pytest
 
 pytest.importorskip("inspect_ai")
 
 from inspect_ai import eval as inspect_eval
-from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.model import ModelAPI, ModelCall, ModelOutput, ModelUsage, get_model, modelapi
 
 import skillhorizon as sh
 from skillhorizon.agents import models
+from skillhorizon.agents.models import ModelAgent, Requests
 from skillhorizon.core.errors import InputError
 from skillhorizon.core.journal import Journal
 
@@ -105,6 +112,98 @@ def test_a_provider_that_fails_leaves_a_journal_that_is_taken_up(monkeypatch, ta
     assert sh.replay(path).trace.digest == whole.trace.digest
 
 
+@modelapi(name="strict")
+class Strict(ModelAPI):
+    async def generate(self, input, tools, tool_choice, config):
+        request = {"messages": [m.text for m in input]}
+        return ValueError("the context is 8,192 tokens"), ModelCall.create(request, None)
+
+
+def test_what_a_provider_says_against_a_request_is_what_the_user_reads(task):
+    """Inspect's own text of the error begins with the request: thousands of lines here."""
+    with pytest.raises(InputError) as caught:
+        sh.run(task, agent="model:strict/small")
+    assert str(caught.value) == "small gave no answer: ModelGenerateError: the context is 8,192 tokens"
+
+
+@modelapi(name="away")
+class Away(ModelAPI):
+    def should_retry(self, error):
+        return True
+
+    async def generate(self, input, tools, tool_choice, config):
+        raise ConnectionError("nobody listens")
+
+
+def test_what_failed_is_named_when_the_attempts_are_used_up(task):
+    """Inspect raises an error about the attempts alone."""
+    away = ModelAgent("away/model", Requests(max_retries=0))
+    with pytest.raises(InputError, match=r"^model gave no answer: ConnectionError: nobody listens$"):
+        away.act(task, task.open(), 0)
+
+
+ENDPOINT = """
+import json, os, signal, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+said, log, last = json.load(open(sys.argv[1])), sys.argv[2], int(sys.argv[3])
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        roles = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        number = roles.count("assistant")
+        with open(log, "a") as file:
+            file.write(f"{number}\\n")
+        if number == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(said[number].encode())
+    def log_message(self, *_):
+        pass
+server = HTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+"""Says the next response of a transcript, notes each request, and at one of them is killed before it answers."""
+
+
+@modelapi(name="endpoint")
+class Endpoint(ModelAPI):
+    async def generate(self, input, tools, tool_choice, config):
+        async with httpx.AsyncClient(trust_env=False, verify=False) as client:
+            answer = await client.post(os.environ["ENDPOINT_URL"], json=[m.role for m in input])
+        return output(answer.text)
+
+
+def test_an_endpoint_that_is_killed_in_the_middle_costs_nothing(monkeypatch, task, transcript, tmp_path):
+    said, log, path, cut = tmp_path / "said.json", tmp_path / "log", tmp_path / "run.sqlite", 40
+    said.write_text(json.dumps(transcript))
+
+    @contextmanager
+    def endpoint(last):
+        line = [sys.executable, "-c", ENDPOINT, str(said), str(log), str(last)]
+        with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                monkeypatch.setenv("ENDPOINT_URL", f"http://127.0.0.1:{process.stdout.readline().strip()}")
+                yield process
+            finally:
+                process.kill()
+
+    with endpoint(cut) as process:
+        with pytest.raises(InputError, match="gave no answer"):
+            sh.run(task, agent="model:endpoint/model", journal=path)
+        assert process.wait() == -signal.SIGKILL
+    left = sh.replay(path)
+    assert (left.end, left.gateway.used, left.gateway.remaining) == ("stopped", cut, task.budget - cut)
+    with endpoint(-1):
+        resumed = sh.run(task, agent="model:endpoint/model", journal=path, resume=True)
+    # the request that was never answered is the only one that was made twice
+    asked = [int(line) for line in log.read_text().split()]
+    assert asked == [*range(cut + 1), *range(cut, len(transcript))]
+    speaking(monkeypatch, [output(t) for t in transcript])
+    assert resumed.row() == sh.run(task, agent="model:endpoint/model").row()
+    assert (resumed.evaluation.success, resumed.gateway.used) == (True, task.measures.R)
+
+
 def test_a_loop_that_runs_already_does_not_matter(monkeypatch, task):
     async def in_a_notebook():
         speaking(monkeypatch, [output(FINAL), output(FINAL)])
@@ -127,6 +226,7 @@ def test_the_inspect_task_scores_what_the_conversation_left(monkeypatch, tmp_pat
     other = sh.generate("docs", band="64K", seed=6)
     rows = [
         {
+            "env": "docs",
             "band": "64K",
             "family": one.config.family,
             "configuration": one.config.id,
@@ -145,7 +245,7 @@ def test_the_inspect_task_scores_what_the_conversation_left(monkeypatch, tmp_pat
     # the first sample's model does the work, the second one's gives up at once
     model = get_model("mockllm/model", custom_outputs=[output(t) for t in [*transcript, FINAL, FINAL]], memoize=False)
     (log,) = inspect_eval(
-        inspect_task.docs(band="64K", tasks=2, set=str(released)),
+        inspect_task.docs(band="64K", tasks=2, set=str(tmp_path)),
         model=model,
         log_dir=str(tmp_path / "logs"),
         display="none",
@@ -159,6 +259,29 @@ def test_the_inspect_task_scores_what_the_conversation_left(monkeypatch, tmp_pat
     assert found["lgc"] == {"mean": 0.5, "stderr": pytest.approx(0.5)}
     assert found["ts"] == {"mean": 0.5, "stderr": pytest.approx(0.5)}
     assert log.samples[0].messages[0].role == "system"
+
+
+def test_a_limit_of_inspects_ends_a_sample_and_what_was_done_is_scored(tmp_path, task, transcript):
+    """No sample is lost: every one that was begun counts."""
+    calls = transcript[:30]
+    model = get_model("mockllm/model", custom_outputs=[output(t) for t in transcript], memoize=False)
+    (log,) = inspect_eval(
+        "skillhorizon/docs",
+        task_args={"tasks": 1, "first_seed": task.seed},
+        model=model,
+        token_limit=107 * len(calls) - 1,  # exceeded by the last of them
+        log_dir=str(tmp_path),
+        display="none",
+    )
+    (sample,) = log.samples
+    assert (log.status, sample.limit.type, sample.error) == ("success", "token", None)
+    gateway = task.open()
+    for text in calls[:-1]:
+        (call,) = json.loads(text)["actions"]
+        gateway.call(call["name"], call["arguments"])
+    score = sample.scores["final_state"]
+    assert score.value == {"lgc": sh.evaluate(task, gateway).lgc, "ts": 0.0}
+    assert (score.metadata["end"], score.metadata["attempts"]) == ("stopped", len(calls) - 1)
 
 
 def test_inspect_finds_the_tasks_by_name(tmp_path):

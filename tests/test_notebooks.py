@@ -189,6 +189,15 @@ def test_a_cell_that_raises_leaves_the_result_before(tmp_path, capsys):
     assert [p.name for p in out.parent.iterdir()] == ["a.ipynb"]
 
 
+def test_bad_input_that_a_cell_meets_is_one_line_and_status_2(tmp_path, capsys):
+    refusing = write(
+        tmp_path / "a.ipynb", tagged(), "from skillhorizon.core.errors import InputError\nraise InputError('slip: no')"
+    )
+    assert notebook.main(["run", str(refusing), str(tmp_path / "out.ipynb")]) == 2
+    assert capsys.readouterr().err == "error: slip: no\n"
+    assert not (tmp_path / "out.ipynb").exists()
+
+
 def test_refreshing_keeps_the_compared_outputs_alone(tmp_path):
     path = write(tmp_path / "a.ipynb", tagged(), "number", f"{notebook.COMPARED}\nnumber + 1")
     notebook.refresh(path)

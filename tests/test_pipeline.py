@@ -30,7 +30,7 @@ agents:
   profiles: {hasty: {slip: 0.01, batch: 4}, steady: {slip: 0.001}}
 mea: {tasks: 1, agents: [steady], slips: [0.0], recalls: [1.0], grid_band: 64K, grid_tasks: 1}
 """
-OF_THE_SET = {"tables", "horizons", "mea", "results", "trace_analysis", "report"}
+OF_THE_SET = {"parameters", "tables", "horizons", "mea", "results", "trace_analysis", "report"}
 """The stages that rest on what all environments' sets and traces are."""
 
 

@@ -92,7 +92,9 @@ def test_every_number_of_the_paper_stands_in_the_typeset_tables(name, paper):
 
 
 def test_files_hold_the_published_cells(paper, tmp_path):
-    files = results.write(paper, PUBLISHED, tmp_path)
+    of_runs = results.write(paper, PUBLISHED, tmp_path)  # `analysis.tables` writes the others
+    assert {f.stem for f in of_runs} == {*results.TABLES} - {*results.OF_THE_SET}
+    files = results.write(paper, PUBLISHED, tmp_path, *results.TABLES)
     assert {f.stem for f in files} == {*results.TABLES} - {"table06"} | {"table06_business_scale"}
     for file in files:
         name = frames.key(file.stem)
@@ -307,12 +309,13 @@ def test_the_paper_s_figure_1_has_its_eight_units():
 
 def test_the_report_holds_everything_and_needs_nothing(paper, measured, tmp_path, capsys):
     data, pictures = tmp_path / "data", tmp_path / "figures"
-    results.write(paper, PUBLISHED, data / "results")
-    results.write(measured, MEASURED, data / "results")
+    results.write(paper, PUBLISHED, data / "results", *results.TABLES)
+    results.write(measured, MEASURED, data / "results", *results.TABLES, *report.FACTS)
     plots.write(paper, PUBLISHED, pictures, "figure6")
     assert report.main([str(data), str(pictures)]) == 0
     text = (data / "results" / "report.html").read_text()
-    assert all(f"id='{name}'" in text for name in [*results.TABLES, *report.FIGURES, *report.DEFINITIONS])
+    assert all(f"id='{name}'" in text for name in [*results.TABLES, *report.FIGURES])
+    assert all(f"id='defined_{name}'" in text for name in report.DEFINITIONS)
     assert text.count("data:image/svg+xml;base64,") == 1
     assert not re.search(r"(src|href)=['\"](?!#|data:)", text)
     assert text.count(SIMULATED) >= 28
@@ -320,6 +323,50 @@ def test_the_report_holds_everything_and_needs_nothing(paper, measured, tmp_path
     typeset = {p.relative_to(data / "results" / "typeset").as_posix() for p in (data / "results").rglob("*.tex")}
     assert typeset == {f"{side}/{name}.tex" for side in (PUBLISHED, MEASURED) for name in results.TABLES}
     assert report.main([str(data), str(pictures)]) == 0
+    assert (data / "results" / "report.html").read_text() == text
+
+
+def test_every_link_of_the_report_leads_somewhere_and_wide_tables_scroll_in_a_labelled_box(paper, measured):
+    text = report.report({PUBLISHED: paper, MEASURED: measured}, Path("none"), pd.DataFrame(), pd.DataFrame())
+    anchors = re.findall(r" id='([^']+)'", text)
+    assert len(set(anchors)) == len(anchors)
+    assert set(re.findall(r"href='#([^']+)'", text)) <= set(anchors)
+    assert set(report.SECTIONS) <= set(anchors)
+    boxes = re.findall(r"<div class='side (published|measured)[^>]*><h4>([^<]+)</h4>(.*?)</div>(?:</div>)?", text, re.S)
+    assert sum(body.count("<table") for *_, body in boxes) == text.count("<table")
+    assert all(body.startswith("<div class='scroll'") for *_, body in boxes if "<table" in body)
+    for source, label, _ in boxes:
+        assert label.startswith("published: " if source == PUBLISHED else "measured here: ")
+
+
+def test_text_is_set_flush_left_and_numbers_right_whatever_they_begin_with():
+    rows = [["a", "12 invoices", "generated", "–", "3–4"], ["b", "9 crews", "7", "1.5 [1.0, 2.0]", "10 / 12"]]
+    html = results.sheet_html(results.Sheet(["n", "what", "records", "mean", "range"], rows))
+    assert re.findall(r"<th( class=\"t\")?>", html) == [' class="t"', ' class="t"', "", "", ""]
+    assert '<td class="t">12 invoices</td><td>generated</td><td>–</td><td>3–4</td>' in html
+
+
+def test_the_report_shows_mea_and_growth_apart_from_the_paper(tmp_path, paper, capsys):
+    data, pictures = tmp_path / "data", tmp_path / "figures"
+    (data / "traces").mkdir(parents=True)
+    for name in ("published", "tasks", "traces/mea"):
+        (data / name).symlink_to(ROOT / "data" / name)
+    results.write(paper, PUBLISHED, data / "results", *results.TABLES)
+    (data / "results" / MEASURED).mkdir()
+    shutil.copy(ROOT / "data" / "results" / MEASURED / "dependencies.csv", data / "results" / MEASURED)
+    assert report.main([str(data), str(pictures)]) == 0
+    text = (data / "results" / "report.html").read_text()
+    growth = text[text.index("<h2 id='growth'") : text.index("<h2 id='mea'")]
+    section = text[text.index("<h2 id='mea'") : text.index("<h2 id='definitions'")]
+    assert growth.count("FactoryOps") == 1
+    assert section.count(f"measured here: {SIMULATED}; not in the paper") == section.count("side measured") == 9
+    assert section.count(report.ELSEWHERE) == section.count("side published") == 1
+    assert section.count("data:image/svg+xml;base64,") == 4
+    assert not re.search(r"(src|href)=['\"](?!#|data:)", section)
+    made = {p.name: p.read_bytes() for p in (data / "results" / "mea").iterdir()}
+    assert len(made) == 6 * 3 + 4 * 2
+    assert report.main([str(data), str(pictures)]) == 0
+    assert {p.name: p.read_bytes() for p in (data / "results" / "mea").iterdir()} == made
     assert (data / "results" / "report.html").read_text() == text
 
 

@@ -67,10 +67,15 @@ class ModelMind:
 
     async def respond(self, messages: Sequence[Message]) -> Reply:
         """Raises ``InputError`` where the provider gives no answer; what came before stays in the journal."""
+        from inspect_ai.util import LimitExceededError
+
         try:
             output = await self.model.generate([_chat(m) for m in messages], config=self.config)
+        except LimitExceededError:  # one that the user set in an evaluation of Inspect's, which scores what there is
+            raise
         except Exception as error:  # providers raise types of their own
-            raise InputError(f"{self.model.name} gave no answer: {type(error).__name__}: {_line(error)}") from error
+            cause = _cause(error)
+            raise InputError(f"{self.model.name} gave no answer: {type(cause).__name__}: {_line(cause)}") from error
         if output.error:
             raise InputError(f"{self.model.name} gave no answer: {_line(output.error)}")
         return Reply(output.completion, output.stop_reason, _usage(output.usage))
@@ -131,6 +136,16 @@ def _usage(usage: ModelUsage | None) -> Usage | None:
     return Usage(read, usage.output_tokens, usage.total_cost)
 
 
+def _cause(error: BaseException) -> BaseException:
+    """What the last attempt raised, where the error only says that the attempts are used up."""
+    attempt = getattr(error, "last_attempt", None)
+    return (attempt.exception() if attempt is not None else None) or error
+
+
 def _line(error: object) -> str:
-    """What an error says, on one line and without markup for terminals."""
+    """What an error says, on one line and without markup for terminals; where the provider said it, its own words.
+
+    Inspect's text begins with the request, which fills any line.
+    """
+    error = getattr(error, "provider_message", None) or error
     return " ".join(_MARKUP.sub("", str(error)).split())[:300] or type(error).__name__

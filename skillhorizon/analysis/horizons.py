@@ -9,6 +9,7 @@ the number of stages between the two.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,20 @@ MEASURES = {
     "reuse_needs": "Reuses",
     "longest_reuse": "Longest reuse span",
 }
+IN_PROPORTION = "as the workload does"
+NOTE = "Measured here: medians over the released tasks, which no agent has a part in. Both axes are logarithmic."
 GROWING = {"modules": "Modules", "A": "Business calls", "depth": "Depth (modules)", "joins": "Joins"}
 
 
+def titles(data: str | Path) -> dict[str, str]:
+    """Environment -> its title, of all sets below ``data``."""
+    return {path.stem: json.loads(path.read_text())["title"] for path in sorted(Path(data).glob("tasks/*.json"))}
+
+
 def released(data: str | Path) -> pd.DataFrame:
-    """The rows of all sets below ``data``."""
-    return pd.concat([pd.read_parquet(path) for path in sorted(Path(data).glob("tasks/*.parquet"))], ignore_index=True)
+    """The rows of all sets below ``data``, with the environment's title in the column ``environment``."""
+    rows = pd.concat([pd.read_parquet(path) for path in sorted(Path(data).glob("tasks/*.parquet"))], ignore_index=True)
+    return rows.assign(environment=rows["env"].map(titles(data)))
 
 
 def dependencies(tasks: pd.DataFrame) -> pd.DataFrame:
@@ -59,7 +68,8 @@ def growth(tasks: pd.DataFrame) -> Figure:
     order = [b for b in bands.BANDS if b in set(tasks["band"])]
     uppers = np.array([bands.band(b).upper for b in order], dtype=float)
     figure, axes = plt.subplots(2, 2, figsize=(7.0, 5.2), layout="constrained", sharex=True)
-    names = sorted(tasks["env"].unique())
+    shown = dict(zip(tasks["env"], tasks["environment"] if "environment" in tasks else tasks["env"], strict=True))
+    names = sorted(shown)
     for axis, (column, title) in zip(axes.flat, GROWING.items(), strict=True):
         medians = tasks.pivot_table(index="band", columns="env", values=column, aggfunc="median").loc[order]
         for number, name in enumerate(names):
@@ -70,10 +80,11 @@ def growth(tasks: pd.DataFrame) -> Figure:
                 marker=MARKERS[number],
                 markersize=4,
                 linewidth=1.4,
-                label=name,
+                label=shown[name],
             )
         start = medians.iloc[0].min() * 0.7
-        axis.plot(uppers, start * uppers / uppers[0], color=GREY, linestyle=(0, (2, 2)), linewidth=1.2, zorder=0)
+        along = start * uppers / uppers[0]
+        axis.plot(uppers, along, color=GREY, linestyle=(0, (2, 2)), linewidth=1.2, zorder=0, label=IN_PROPORTION)
         axis.set(xscale="log", yscale="log", title=title)
         axis.set_xticks(uppers, order)
         axis.minorticks_off()
@@ -82,7 +93,8 @@ def growth(tasks: pd.DataFrame) -> Figure:
     for axis in axes[1]:
         axis.set_xlabel("Workload band (reference tokens)")
     handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(names), frameon=False, fontsize=8)
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    figure.suptitle(NOTE, x=0.012, ha="left", fontsize=6.5, color="#666666")
     return figure
 
 

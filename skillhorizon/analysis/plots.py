@@ -126,6 +126,9 @@ def figure4(frames: Frames, source: str) -> Figure:
                 label=band,
                 markevery=ceil(len(part) / 6) if len(part) else 1,
             )
+        lowest = thresholds["task_success_pct"].astype(float).min()
+        right.set_xlim(48, 102)  # the paper's axes, unless a line leaves them
+        right.set_ylim(min(40.0, 10 * (lowest // 10) if pd.notna(lowest) else 40.0) - 2, 103)
         right.set_xlabel("Terminal LGC of at least q (%)")
         right.set_ylabel("Conditional task success (%)")
         right.set_title("(b) Delivery at completion thresholds", loc="left")
@@ -189,7 +192,9 @@ def figure5(frames: Frames, source: str) -> Figure:
         lower.subplots_adjust(left=0.085, right=0.985, top=0.9, bottom=0.36, wspace=0.22)
         lower.legend(handles=handles, loc="lower center", ncols=max(len(handles), 1), bbox_to_anchor=(0.5, 0.07))
         note = "; the text states the end points only, as means over the five models, and none for (d)"
-        _footnote(figure, source, note if source == PUBLISHED else "")
+        if source == MEASURED:
+            note = "; where lines of (a) coincide, further retries recovered nothing more"
+        _footnote(figure, source, note)
         return _closed(figure)
 
 
@@ -246,7 +251,7 @@ def figure7(frames: Frames, source: str) -> Figure:
             part = progress[progress["environment"] == environment]
             needed = part.groupby("band")["required"].mean().reindex(order).astype(float)
             axes.plot(range(len(order)), needed, color="black", linestyle="--", linewidth=1.2)
-            _lines(axes, part, "completed", order, looks)
+            _lines(axes, part, "completed", order, looks, 0.0)  # shifted, a rising line would pass what is required
             axes.set_title(environment, pad=15)
             label = GOALS.get(environment, "Goals")
             axes.text(0.5, 1.04, label, transform=axes.transAxes, ha="center", fontsize=7, color="#555555")
@@ -367,11 +372,15 @@ def _outcomes(axes: Axes, outcomes: pd.DataFrame) -> None:
 
 
 def _recovery(axes: Axes, points: pd.DataFrame, order: list[str]) -> None:
-    for x, (colour, marker) in RETRIES.items():
+    for place, (x, (colour, marker)) in enumerate(RETRIES.items()):
         part = points[points["x"] == x].set_index("band").reindex(order)
         style = "-" if len(order) > 2 else ":"
         heights = part["value_pct"].astype(float)
-        axes.plot(range(len(order)), heights, color=colour, marker=marker, linestyle=style, markersize=4)
+        size = 3.4 + 1.1 * (len(RETRIES) - 1 - place)  # where lines meet, each is still seen behind the next
+        axes.plot(
+            range(len(order)), heights, color=colour, marker=marker, linestyle=style, markersize=size, linewidth=1.2,
+            markeredgewidth=0,
+        )  # fmt: skip
     axes.set_xticks(range(len(order)), order)
     axes.tick_params(axis="x", labelsize=6.5)
     axes.set_xlim(-0.4, len(order) - 0.6)
@@ -409,11 +418,21 @@ def _prefixes(axes: Axes, points: pd.DataFrame, order: list[str], source: str) -
     axes.set_ylim(-3, 103)
 
 
-def _lines(axes: Axes, frame: pd.DataFrame, column: str, order: list[str], looks: dict[str, tuple[str, str]]) -> None:
-    """One line a model over the bands, with the interval of each point where the frame has one."""
+def _lines(
+    axes: Axes,
+    frame: pd.DataFrame,
+    column: str,
+    order: list[str],
+    looks: dict[str, tuple[str, str]],
+    apart: float = 0.05,
+) -> None:
+    """One line a model over the bands, with the interval of each point where the frame has one.
+
+    Lines with intervals are shifted sideways by ``apart`` of the distance between two bands.
+    """
     for place, (model, (colour, marker)) in enumerate(looks.items()):
         part = frame[frame["model"] == model].set_index("band").reindex(order)
-        beside = (place - (len(looks) - 1) / 2) * 0.05 if f"{column}_low" in frame else 0.0
+        beside = (place - (len(looks) - 1) / 2) * apart if f"{column}_low" in frame else 0.0
         at = [i + beside for i in range(len(order))]
         _whiskers(axes, at, part, column, colour)
         axes.plot(

@@ -71,13 +71,15 @@ def table16(failed: pd.DataFrame) -> pd.DataFrame:
 
 
 def figure5a(failed: pd.DataFrame, by: Sequence[str] = ("model", "band")) -> pd.DataFrame:
-    """Figure 5a: task-averaged recovery within 3 to 7 retries, by model and band."""
+    """Figure 5a: task-averaged recovery within 3 to 7 retries, by model and band; ``cycles`` are those looked at."""
     flags = {str(k): failed["passed"] & (failed["retries"] <= k) for k in RETRIES}
     rates = _within_executions(failed, **flags)
     long = rates.melt([*by], list(flags), "x", "value")
     long["x"] = long["x"].astype(int)
     table = means(long, [*by, "x"], value_pct="value")
     table["executions"] = long.groupby([*by, "x"], observed=True).size()
+    judged = failed.assign(**flags).melt([*by], list(flags), "x", "passed_within").astype({"x": int})
+    table["cycles"] = judged.groupby([*by, "x"], observed=True)["passed_within"].count()
     return _panel(plain(table.reset_index()), "a", "task_averaged_recovery", "retries")
 
 

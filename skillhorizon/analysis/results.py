@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html as markup
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +19,8 @@ from skillhorizon.analysis.frames import MODELS, SOURCES, Frames, bands_of, in_o
 
 MISSING = "–"
 NOTHING = "no execution that this table speaks of"
-TEXT = ' class="t"'
-"""Of a cell that is set flush left."""
+LONG = 36
+"""Characters from which on a text is set as a paragraph."""
 
 Layout = Callable[[pd.DataFrame], "list[Sheet]"]
 
@@ -342,6 +343,8 @@ TABLES: dict[str, Item] = {
 }
 """The tables by name of their frame, in the paper's order."""
 
+OF_THE_SET = ("table03", "table04", "table05", "table06")
+
 
 def sheets(name: str, frame: pd.DataFrame) -> list[Sheet]:
     """The blocks of a table. Shape: as in the paper, bands in their order and all else as the frame has it."""
@@ -366,28 +369,38 @@ def html(name: str, frame: pd.DataFrame) -> str:
 
 
 def sheet_html(sheet: Sheet) -> str:
+    kinds = [_kind(sheet, column) for column in range(len(sheet.heads))]
+
     def row(cells: Sequence[str]) -> str:
         parts = []
-        for place, cell in enumerate(cells):
+        for kind, cell in zip(kinds, cells, strict=True):
             value, interval, rest = cell.partition(" [")
             body = markup.escape(value) + (f" <small>[{markup.escape(rest)}</small>" if interval else "")
-            parts.append(f"<td{TEXT if place < sheet.stub or not _is_number(cell) else ''}>{body}</td>")
+            parts.append(f"<td{kind}>{body}</td>")
         return f"<tr>{''.join(parts)}</tr>"
 
     caption = f"<caption>{markup.escape(sheet.title)}</caption>" if sheet.title else ""
-    numeric = [any(_is_number(r[i]) for r in sheet.rows) for i in range(len(sheet.heads))]
-    heads = "".join(
-        f"<th{TEXT if i < sheet.stub or not numeric[i] else ''}>{markup.escape(h)}</th>"
-        for i, h in enumerate(sheet.heads)
-    )
+    heads = "".join(f"<th{kind}>{markup.escape(h)}</th>" for kind, h in zip(kinds, sheet.heads, strict=True))
     body = "\n".join(row(cells) for cells in sheet.rows)
     return f"<table>{caption}<thead><tr>{heads}</tr></thead>\n<tbody>{body}</tbody></table>"
 
 
+def _kind(sheet: Sheet, column: int) -> str:
+    """How a column is set: numbers flush right, names flush left, long text left and in lines."""
+    if _is_numeric(sheet, column):
+        return ""
+    return ' class="t w"' if _longest(sheet, column) > LONG else ' class="t"'
+
+
 def latex(name: str, frame: pd.DataFrame, note: str = "") -> str:
     """The table as LaTeX (booktabs), with its caption and ``note``."""
-    blocks = NOTHING if frame.empty else "\n\n".join(_latex(sheet) for sheet in sheets(name, frame))
-    caption = _escaped(f"{TABLES[name].title}. {note}".strip())
+    return sheets_latex(name, TABLES[name].title, [] if frame.empty else sheets(name, frame), note)
+
+
+def sheets_latex(name: str, title: str, blocks_of: Sequence[Sheet], note: str = "") -> str:
+    """Blocks as one LaTeX table, which can be referred to as ``tab:<name>``."""
+    blocks = "\n\n".join(map(_latex, blocks_of)) or NOTHING
+    caption = _escaped(f"{title}. {note}".strip())
     label = f"tab:{name}"
     return f"\\begin{{table}}\n\\centering\\small\n\\caption{{{caption}}}\\label{{{label}}}\n{blocks}\n\\end{{table}}\n"
 
@@ -396,8 +409,7 @@ def _latex(sheet: Sheet) -> str:
     def line(cells: Sequence[str]) -> str:
         return " & ".join(_escaped(c) for c in cells) + r" \\"
 
-    numeric = [any(_is_number(r[i]) for r in sheet.rows) for i in range(len(sheet.heads))]
-    kinds = "".join("r" if i >= sheet.stub and n else _paragraph(sheet, i) for i, n in enumerate(numeric))
+    kinds = "".join("r" if _is_numeric(sheet, i) else _paragraph(sheet, i) for i in range(len(sheet.heads)))
     rows = [line(row) for row in sheet.rows]
     head = f"\\emph{{{_escaped(sheet.title)}}}\\\\\n" if sheet.title else ""
     inner = "\n".join([r"\toprule", line(sheet.heads), r"\midrule", *rows, r"\bottomrule"])
@@ -405,13 +417,19 @@ def _latex(sheet: Sheet) -> str:
 
 
 def _paragraph(sheet: Sheet, column: int) -> str:
-    """Text longer than a line is set as a paragraph."""
-    longest = max((len(row[column]) for row in sheet.rows), default=0)
-    return "p{0.28\\linewidth}" if longest > 36 else "l"
+    return "p{0.28\\linewidth}" if _longest(sheet, column) > LONG else "l"
 
 
-def _is_number(cell: str) -> bool:
-    return cell == MISSING or cell[:1].isdigit() or (cell[:1] in "-−" and cell[1:2].isdigit())
+def _longest(sheet: Sheet, column: int) -> int:
+    return max((len(row[column]) for row in sheet.rows), default=0)
+
+
+def _is_numeric(sheet: Sheet, column: int) -> bool:
+    """Whether a column that names no row holds numbers: with intervals, as ranges or as pairs, or none."""
+    return column >= sheet.stub and any(_NUMBER.fullmatch(row[column]) for row in sheet.rows)
+
+
+_NUMBER = re.compile(r"–|[-−]?\d[\d.,\s/–\-−\[\]]*")
 
 
 _LATEX = str.maketrans(
@@ -467,12 +485,13 @@ def show(name: str, **sides: Frames) -> Shown:
 
 
 def write(frames: Frames, source: str, folder: str | Path, *names: str) -> list[Path]:
-    """Write frames of a source as ``<folder>/<source>/….csv``: all tables and facts, or what is named.
+    """Write frames of a source as ``<folder>/<source>/….csv``: what is named, else all facts and all tables but those
+    of the task set alone, which ``analysis.tables`` writes.
 
     Returns the files. The same frames give the same bytes.
     """
     files = []
-    for name in names or [n for n in frames if n.startswith(("table", "facts_"))]:
+    for name in names or [n for n in frames if n.startswith(("table", "facts_")) and n not in OF_THE_SET]:
         if name in frames:
             file = TABLES[name].file or name if name in TABLES else name
             text = frames[name].round(4).to_csv(index=False, lineterminator="\n")

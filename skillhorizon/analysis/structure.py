@@ -159,7 +159,8 @@ def _graph(axes: Axes, structure: Structure) -> None:
         colour = STALE if void else OKABE_ITO[0] if reach > 1 else "#7d7d7d"
         (x0, y0), (x1, y1) = places[u], places[v]
         passing = y0 == y1 and x1 - x0 > 1  # a straight line would run through what stands between
-        bend = (0.22 if y0 >= 0 else -0.22) if reach > 1 or passing else 0.0
+        bow = 0.22 if structure.events is not None else 0.32  # the sketch has wider gaps to go around
+        bend = (bow if y0 >= 0 else -bow) if reach > 1 or passing else 0.0
         arrow = FancyArrowPatch(
             places[u],
             places[v],
@@ -229,11 +230,11 @@ def _run(axes: Axes, events: pd.DataFrame) -> None:
     if len(struck):
         axes.annotate(
             "update: work goes stale",
-            (struck.iloc[0], max(accepted)),
+            (struck.iloc[0], 1.18 * max(accepted)),
             (-4, 0),
             textcoords="offset points",
             ha="right",
-            va="top",
+            va="center",
             color=STALE,
             fontsize=7.5,
         )
@@ -242,7 +243,7 @@ def _run(axes: Axes, events: pd.DataFrame) -> None:
     axes.set_xlabel("Call")
     axes.set_ylabel("Goals accepted")
     axes.set_xlim(0, events["step"].max())
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.32 * max([1, *accepted]))  # room for the word above the steps
 
 
 def _loop(axes: Axes) -> None:

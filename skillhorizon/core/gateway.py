@@ -120,7 +120,7 @@ class Gateway:
         world. ``role`` is the caller's where it is not the gateway's own: several roles may share one world.
         """
         name, encoded_name = self._encode_name(name)
-        encoded = _encode_arguments(arguments)
+        encoded = encode_arguments(arguments)
         role = role or self.role
         world, tool = self.world, self.tools.get(name)
         world.begin_call()
@@ -289,7 +289,7 @@ def _verdict(world: World, tool: Tool | None, code: str | None) -> Check | None:
     return Check(world.attempted, False, code) if code in tool.refusals else None
 
 
-def _encode_arguments(arguments: Any) -> bytes:
+def encode_arguments(arguments: Any) -> bytes:
     """Canonical JSON; null is no arguments. What JSON cannot carry becomes a text, which is no object to any tool."""
     try:
         encoded = canonical(arguments)

@@ -24,6 +24,7 @@ from skillhorizon.agents import harness
 from skillhorizon.agents.compaction import Message
 from skillhorizon.agents.harness import Conversation, Entry, Rules
 from skillhorizon.agents.models import ModelMind
+from skillhorizon.agents.protocol import Outcome
 from skillhorizon.core import task as tasks
 from skillhorizon.interop.task_files import chosen
 
@@ -49,7 +50,7 @@ def make(env: str) -> Callable[..., Task]:
         family      one task family, by default all
         tasks       how many tasks
         first_seed  fresh tasks are generated from this seed on
-        set         instead of fresh ones, the first tasks of a released set: a folder with ``<env>.parquet``
+        set         instead of fresh ones, the first tasks of the released set below a data folder
         entry       whether the first message holds the brief, or only ``read_task_brief`` gives it
         """
         files = chosen(env, band, family, tasks, first_seed, set)
@@ -84,12 +85,15 @@ def conversation(entry: Entry = "brief") -> Solver:
         gateway = work.open()
         rules = Rules(entry=entry)
         talk = Conversation(gateway, harness.opening(work, gateway, rules), rules, record=False)
-        outcome = await harness.converse_async(talk, ModelMind(get_model()))
-        state.messages = [_shown(m) for m in talk.messages]
-        state.output = ModelOutput.from_content(str(state.model), talk.messages[-1].text)
-        state.completed = True
-        state.store.set(CALLS, [[e.tool, msgspec.json.decode(e.call)["arguments"]] for e in gateway.events])
-        state.store.set(OUTCOME, msgspec.to_builtins(outcome))
+        outcome = Outcome("stopped", "Inspect ended the sample")
+        try:
+            outcome = await harness.converse_async(talk, ModelMind(get_model()))
+        finally:  # a limit of Inspect's ends a sample here, and what was done until then is scored
+            state.messages = [_shown(m) for m in talk.messages]
+            state.output = ModelOutput.from_content(str(state.model), talk.messages[-1].text)
+            state.completed = True
+            state.store.set(CALLS, [[e.tool, msgspec.json.decode(e.call)["arguments"]] for e in gateway.events])
+            state.store.set(OUTCOME, msgspec.to_builtins(outcome))
         return state
 
     return solve

@@ -21,7 +21,7 @@ from mcp import Client, MCPError, StdioServerParameters
 
 from skillhorizon import agents, api
 from skillhorizon.core.errors import InputError
-from skillhorizon.core.gateway import Event, Gateway, Observation, Role, _encode_arguments
+from skillhorizon.core.gateway import Event, Gateway, Observation, Role, encode_arguments
 from skillhorizon.core.journal import Journal, Row
 from skillhorizon.core.task import Task
 from skillhorizon.core.world import World
@@ -56,7 +56,7 @@ class RemoteGateway(Gateway):
         role: Role | None = None,
     ) -> Observation:
         name, _ = self._encode_name(name)
-        encoded = _encode_arguments(arguments)
+        encoded = encode_arguments(arguments)
         sent = msgspec.json.decode(encoded)
         place = Place(module, goal, decision, position, context_tokens, role or self.role)
         if not isinstance(sent, dict):  # MCP carries objects only

@@ -16,7 +16,7 @@ import itertools
 import re
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,7 +59,8 @@ EVENT = "skillhorizon/event"
 """Key of a result's ``_meta`` under which a harness is told the event, without its observation."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-MAX_SESSIONS = 64  # each holds a world in memory
+MAX_WORLDS = 64  # held in memory: one for a session that has made a call, to its end; a named one to the server's
+MAX_SESSIONS = 1024  # a client that comes back without having taken its leave has a new one each time
 IDLE_SECONDS = 24 * 3600.0  # a client that thinks for long keeps its world
 MAX_REQUEST_BYTES = 1 << 20
 MAX_ARGUMENT_BYTES = 1 << 17
@@ -131,11 +132,15 @@ class Desk:
         return {"used": self.gateway.used, "remaining": self.gateway.remaining}
 
     def close(self) -> None:
-        """Record how the run ended. It can still be taken up again."""
+        """Record how the run ended. It can still be taken up again.
+
+        A journal that can no longer be written stays as it is: each call that it lost was answered by an error.
+        """
         if self.journal is not None:
             spent = self.gateway.remaining is not None and self.gateway.remaining <= 0
             outcome = Outcome("exhausted") if spent else Outcome("stopped", "the client closed its session")
-            self.journal.finish(msgspec.to_builtins(outcome))
+            with suppress(InputError):
+                self.journal.finish(msgspec.to_builtins(outcome))
             self.journal.close()
 
     def _call(self, name: str, arguments: Any, place: Place) -> Answer:
@@ -177,6 +182,7 @@ class Desks:
         self._opening = anyio.Lock()
         self._named: dict[str, Desk] = {}
         self._held: set[Path] = set()
+        self._worlds = 0
         if self._journal is None:
             if resume:
                 raise InputError("only a journaled run can be resumed; name its journal")
@@ -212,10 +218,14 @@ class Desks:
         self._named.clear()
 
     async def _open(self, file: Path | None) -> Desk:
+        if self._worlds >= MAX_WORLDS:
+            raise MCPError(types.INVALID_REQUEST, f"this server holds {MAX_WORLDS} worlds and opens no more")
         try:
-            return await anyio.to_thread.run_sync(self._begin, file)
+            desk = await anyio.to_thread.run_sync(self._begin, file)
         except InputError as error:
             raise MCPError(types.INVALID_REQUEST, str(error)) from None
+        self._worlds += 1
+        return desk
 
     def _begin(self, file: Path | None) -> Desk:
         if file is None:
@@ -227,6 +237,7 @@ class Desks:
         return desk
 
     def _leave(self, desk: Desk, file: Path | None) -> None:
+        self._worlds -= 1
         if file is not None:
             self._held.discard(file)
         desk.close()

@@ -80,7 +80,8 @@ def test_the_inspector_over_http(served):
 def test_the_inspector_over_stdio(served):
     task, file, _ = served
     skill = task.brief["skills"][0]
-    server = ["-e", f"PYTHONPATH={os.environ.get('PYTHONPATH', '')}", sys.executable, *SERVE, file]
+    path = os.environ.get("PYTHONPATH")  # the inspector refuses a variable without a value
+    server = [*(["-e", f"PYTHONPATH={path}"] if path else []), sys.executable, *SERVE, file]
     call = ["--method", "tools/call", "--tool-name", "read_skill_file", "--tool-arg", f"skill={skill}"]
     result = inspected(*server, *call)
     assert result["structuredContent"] == task.open().call("read_skill_file", {"skill": skill})

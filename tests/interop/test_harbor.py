@@ -137,6 +137,6 @@ def test_the_command_writes_fresh_and_released_tasks_and_overwrites_nothing(tmp_
 
 
 def test_released_tasks_are_those_of_the_set():
-    folder = Path(__file__).parents[2] / "data/tasks"
+    folder = Path(__file__).parents[2] / "data"
     (file,) = task_files.chosen(FIRST, "64K", None, 1, 0, str(folder))
     assert sh.api.rebuild(file, "it").digest == file.digest

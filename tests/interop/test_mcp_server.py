@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import time
+from contextlib import closing
 
 import anyio
 import httpx
@@ -19,6 +21,7 @@ from skillhorizon.core.journal import Journal
 from skillhorizon.core.policy import Call, drive
 from skillhorizon.core.serial import canonical
 from skillhorizon.core.task import Task
+from skillhorizon.interop import mcp_server
 from skillhorizon.interop.mcp_server import (
     ALLOWANCE,
     ATTEMPTS,
@@ -301,6 +304,60 @@ def test_sessions_that_name_a_run_share_it_and_it_outlives_them(tmp_path):
             with client(f"{url}?run={name}") as refused, pytest.raises(MCPError, match="a run's name is"):
                 refused.call("list_notices")
     assert sh.replay(tmp_path / "run-night-1.sqlite").calls == 2
+
+
+def test_worlds_are_bounded_and_sessions_without_one_are_not_in_their_way(monkeypatch):
+    monkeypatch.setattr(mcp_server, "MAX_WORLDS", 2)
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HANDSHAKE}
+    accept = {"accept": "application/json, text/event-stream"}
+    with over_http(Desks(small_task(FIRST))) as url, httpx.Client(headers=accept) as web:
+        for _ in range(70):  # clients that crash do not delete their sessions
+            assert web.post(url, json=hello).status_code == 200
+        with (
+            client(url) as one,
+            client(f"{url}?run=two") as two,
+            client(url) as three,
+            client(f"{url}?run=four") as four,
+        ):
+            assert one.call("list_notices")["ok"]
+            assert two.call("list_notices")["ok"]
+            for refused in (three, four):
+                assert refused.text(BRIEF)
+                with pytest.raises(MCPError, match="holds 2 worlds"):
+                    refused.call("list_notices")
+        with client(f"{url}?run=two") as again, client(url) as other:  # the room of the first session is free
+            assert left(again)["used"] == 1
+            deadline = time.monotonic() + 10
+            while True:
+                try:
+                    assert other.call("list_notices")["ok"]
+                    break
+                except MCPError:  # the first session is still being closed
+                    assert time.monotonic() < deadline
+                    time.sleep(0.01)
+
+
+def test_a_journal_that_cannot_be_written_fails_its_own_run_alone(tmp_path):
+    task, journal = small_task(FIRST), tmp_path / "run.sqlite"
+    with (
+        over_http(Desks(task, journal)) as url,
+        client(f"{url}?run=lost") as lost,
+        client(f"{url}?run=sound") as sound,
+    ):
+        assert lost.call("list_notices")["ok"]
+        assert sound.call("list_notices")["ok"]
+        with closing(sqlite3.connect(tmp_path / "run-lost.sqlite")) as other:  # as another server would
+            other.execute(
+                "INSERT INTO calls SELECT step + 1, name, arguments, observation, module, goal, "
+                "decision, position, context_tokens, role, chain FROM calls"
+            )
+            other.commit()
+        for why in ("cannot write", "is closed"):  # and it stays so: the world has moved on without the journal
+            with pytest.raises(MCPError, match=why):
+                lost.call("list_notices")
+        assert sound.call("list_notices")["ok"]
+    ended = Journal.load(tmp_path / "run-sound.sqlite")
+    assert (len(ended.rows), ended.end["why"]) == (2, "the client closed its session")
 
 
 def test_a_shared_server_has_one_world_whatever_a_client_asks_for(tmp_path):

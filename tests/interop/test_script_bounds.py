@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+import skillhorizon as sh
 from skillhorizon.core.errors import Rejected
 from skillhorizon.core.generation import run_policy
 from skillhorizon.core.serial import canonical
 from skillhorizon.interop.mcp_server import MAX_ARGUMENT_BYTES
-from tests.support import ENVIRONMENTS, small_task
+from tests.support import ENVIRONMENTS, SMALLEST
 
 SECONDS = 10  # the slowest takes about one where nothing else runs
 MEGABYTES = 256
@@ -27,13 +28,14 @@ Path = tuple[Any, ...]
 
 
 def used_inputs(env: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """Of each script that the reference run uses, its largest input."""
+    """Of each script of the environment, its largest input in the reference runs of one task a family."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for event in run_policy(small_task(env)).trace.raw:
-        if event.tool == "run_skill_script":
-            call = json.loads(event.call)["arguments"]
-            key = (call["skill"], call["script"])
-            found[key] = max(found.get(key, {}), call["input"], key=lambda i: len(canonical(i)))
+    for family in sh.environment(env).families:
+        for event in run_policy(sh.generate(env, family, band=SMALLEST)).trace.raw:
+            if event.tool == "run_skill_script":
+                call = json.loads(event.call)["arguments"]
+                key = (call["skill"], call["script"])
+                found[key] = max(found.get(key, {}), call["input"], key=lambda i: len(canonical(i)))
     return found
 
 
@@ -61,26 +63,29 @@ def other(value: Any, number: int) -> Any:
 
 
 def attacks(honest: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The honest input with one value replaced by a monstrous one, and with one list drawn out to the limit."""
+    """The honest input with one value replaced by a monstrous one, and with one list, or each of the outermost ones in
+    equal shares, drawn out to the limit."""
     for path in places(honest):
         for value in VALUES:
             changed = copy.deepcopy(honest)
             at(changed, path[:-1])[path[-1]] = value
             yield changed
-        items = at(honest, path)
-        if isinstance(items, list) and items:
-            count = MAX_ARGUMENT_BYTES // (len(canonical(items[-1])) + 1)
-            for vary in (other, lambda item, _: item):
-                drawn = copy.deepcopy(honest)
+    lists = [path for path in places(honest) if isinstance(at(honest, path), list) and at(honest, path)]
+    for together in [*([path] for path in lists), [path for path in lists if len(path) == 1]]:
+        for vary in (other, lambda item, _: item):
+            drawn = copy.deepcopy(honest)
+            for path in together:
+                items = at(honest, path)
+                count = MAX_ARGUMENT_BYTES // len(together) // (len(canonical(items[-1])) + 1)
                 at(drawn, path[:-1])[path[-1]] = [vary(items[n % len(items)], n) for n in range(count)]
-                yield drawn
+            yield drawn
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 def test_no_input_within_the_limit_holds_a_script_up_or_fills_the_memory(env):
-    library = small_task(env).environment.skills
+    library = sh.environment(env).skills
     inputs = used_inputs(env)
-    assert inputs
+    assert set(inputs) == {(name, script) for name, skill in library.skills.items() for script in skill.scripts}
     before = peak_megabytes()
     answered = 0
     for (skill, script), honest in inputs.items():
