@@ -117,11 +117,13 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tasks             tasks per environment and band: the first of each set
     agents            profiles of the simulated executor; the first one has the ablations and the grid too
+    auditors          ``scripted``, ``model:<name>``: audited repeatedly, for their flip rates
     slips, recalls    rates of the sensitivity grid, on ``grid_tasks`` tasks per environment of ``grid_band``
     """
 
     tasks: Tasks = 1
     agents: tuple[str, ...] = ("steady",)
+    auditors: tuple[str, ...] = ("scripted",)
     slips: tuple[Rate, ...] = (0.0, 0.02)
     recalls: tuple[Rate, ...] = (1.0,)
     grid_band: str = "64K"
