@@ -131,6 +131,8 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         _known("grid_band", "band", [self.grid_band], BANDS)
+        if wrong := [name for name in self.auditors if name != "scripted" and not re.fullmatch("model:.+", name)]:
+            raise ValueError(f"auditors: unknown auditor {wrong[0]!r}; an auditor is scripted or model:<name>")
         listed: dict[str, Sequence[Any]] = {"agents": self.agents, "slips": self.slips, "recalls": self.recalls}
         for name, values in listed.items():
             if not values or _repeated(values):
