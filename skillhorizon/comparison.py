@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from skillhorizon import taskset
 from skillhorizon.agents import mea
 from skillhorizon.agents.harness import RULES, Rules
+from skillhorizon.agents.mea.flips import NO_VERDICT, audited, flip_rate
 from skillhorizon.agents.mea.loop import ROLES
 from skillhorizon.agents.mea.state import Round, Spent, Terminal
 from skillhorizon.agents.protocol import Agent, Outcome
@@ -124,6 +125,33 @@ def run(
     of_grid = made["slip"].notna()
     kept = rounds[rounds["slip"].isna()].reset_index(drop=True)
     return made[~of_grid].reset_index(drop=True), kept, made[of_grid].reset_index(drop=True)
+
+
+def flips(params: Params, profile: str | None, data: str | Path, times: int = 5) -> pd.DataFrame:
+    """How often auditors contradict themselves: what the first executor left in one context, in the smallest band, is
+    audited so many times by each kind of auditor. One row a state, with the rate (``flips.flip_rate``)."""
+    asked = params.mea
+    name = asked.agents[0]
+    band = params.settings(params.environments[0], profile).bands[0]
+    rows = []
+    for row in tasks_of(data, params.environments, [band], asked.tasks):
+        task = taskset.task_of(row)
+        for auditor in asked.auditors:
+            gateway = task.open_unlimited()
+            Simulated(name, params.agents.profiles[name], params.agents.rules).act(task, gateway, 0)
+            verdicts = audited(mea.auditors(auditor, task), task, gateway, times)
+            none = sum(v is NO_VERDICT for v in verdicts)
+            rows.append(
+                {
+                    "auditor": auditor,
+                    "env": task.config.env,
+                    "task_id": task.id,
+                    "audits": times,
+                    "without_verdict": none,
+                    "flip_rate": flip_rate(verdicts),
+                }
+            )
+    return pd.DataFrame(rows)
 
 
 def tasks_of(data: str | Path, environments: Iterable[str], names: Sequence[str], each: int) -> list[taskset.Row]:

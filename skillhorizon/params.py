@@ -117,11 +117,13 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tasks             tasks per environment and band: the first of each set
     agents            profiles of the simulated executor; the first one has the ablations and the grid too
+    auditors          ``scripted``, ``model:<name>``: audited repeatedly, for their flip rates
     slips, recalls    rates of the sensitivity grid, on ``grid_tasks`` tasks per environment of ``grid_band``
     """
 
     tasks: Tasks = 1
     agents: tuple[str, ...] = ("steady",)
+    auditors: tuple[str, ...] = ("scripted",)
     slips: tuple[Rate, ...] = (0.0, 0.02)
     recalls: tuple[Rate, ...] = (1.0,)
     grid_band: str = "64K"
@@ -129,6 +131,8 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         _known("grid_band", "band", [self.grid_band], BANDS)
+        if wrong := [name for name in self.auditors if name != "scripted" and not re.fullmatch("model:.+", name)]:
+            raise ValueError(f"auditors: unknown auditor {wrong[0]!r}; an auditor is scripted or model:<name>")
         listed: dict[str, Sequence[Any]] = {"agents": self.agents, "slips": self.slips, "recalls": self.recalls}
         for name, values in listed.items():
             if not values or _repeated(values):

@@ -34,6 +34,8 @@ def runs() -> pd.DataFrame:
         rows.append(
             {
                 "env": env,
+                "task_id": f"{env}-{band}",
+                "seed": 0,
                 "band": band,
                 "condition": condition,
                 "agent_profile": "steady",
@@ -58,6 +60,23 @@ def test_the_summary_is_means_over_runs_in_the_order_of_bands():
     assert (kept["TS"], kept["LGC"], kept["rounds"]) == (50.0, 62.5, 4)
     assert (kept["manager_ktok"], kept["auditor_ktok"], kept["executor_ktok"]) == (0.5, 1.5, 8.0)
     assert (single["audit_share"], kept["audit_share"]) == (0.0, 20.0)
+
+
+def test_intervals_stand_beside_means():
+    """One success of two has Wilson's interval 1/2 -+ z / (2 sqrt(2 + z^2)); two draws of two reach both ends."""
+    row = mea.summary(runs()).loc[("1M", mea.SINGLE)]
+    half = 50 * 1.959964 / (2 + 1.959964**2) ** 0.5
+    assert (row["TS_low"], row["TS_high"]) == pytest.approx((50 - half, 50 + half), abs=1e-3)
+    assert (row["LGC_low"], row["LGC_high"]) == (50.0, 100.0)
+
+
+def test_gains_are_paired_by_task():
+    """At 1M +100 and -100 points of TS; of LGC +50 and -75, mean -12.5."""
+    table = mea.paired_gain(runs())
+    assert list(table.index) == ["64K", "1M"]
+    assert table.loc["1M", ["pairs", "TS", "TS_low", "TS_high"]].tolist() == [2, 0.0, -100.0, 100.0]
+    assert table.loc["1M", ["LGC", "LGC_low", "LGC_high"]].tolist() == [-12.5, -75.0, 50.0]
+    assert table.loc["64K", ["pairs", "TS", "TS_low", "TS_high"]].tolist() == [1, 0.0, 0.0, 0.0]
 
 
 def test_overhead_is_counted_from_the_reference():
@@ -113,7 +132,7 @@ def test_the_figure_by_band_has_a_panel_per_environment_and_says_simulated():
 def test_the_sensitivity_figure_shows_both_and_the_difference():
     grid = pd.DataFrame(
         [
-            {"slip": slip, "recall": recall, "condition": condition, "success": good}
+            {"task_id": "t", "slip": slip, "recall": recall, "condition": condition, "success": good}
             for slip, recall, condition, good in [
                 (0.0, 0.5, mea.SINGLE, True),
                 (0.0, 0.5, mea.MEA, True),
@@ -127,9 +146,11 @@ def test_the_sensitivity_figure_shows_both_and_the_difference():
         ]
     )
     figure = mea.sensitivity(grid)
-    *_, difference = [a for a in figure.axes if a.get_title(loc="left")]
+    by_slip, by_recall, difference = [a for a in figure.axes if a.get_title(loc="left")]
     assert difference.images[0].get_array().tolist() == [[0.0, -100.0], [100.0, 0.0]]
     assert [t.get_text() for t in difference.texts] == ["0", "-100", "100", "0"]
+    shown = [[list(line.lines[0].get_ydata()) for line in axis.containers] for axis in (by_slip, by_recall)]
+    assert shown == [[[100.0, 50.0], [50.0, 100.0]], [[50.0, 100.0], [100.0, 50.0]]], "single context, then MEA"
 
 
 def rounds() -> pd.DataFrame:

@@ -221,6 +221,7 @@ def edited(place: str, value: object) -> dict:
         ("mea.slips", [2.0], "mea.slips[0]: Expected `float` <= 1"),
         ("mea.recalls", 0.9, "mea.recalls: Expected `array`, got `float`"),
         ("mea.grid_band", "128k", "mea: grid_band: unknown band '128k'"),
+        ("mea.auditors", ["scripd"], "mea: auditors: unknown auditor 'scripd'; an auditor is scripted or model:<name>"),
         ("mea.grid", "128K", "mea: Object contains unknown field `grid`"),
     ],
 )

@@ -14,6 +14,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from skillhorizon.analysis import intervals
 from skillhorizon.analysis.figures import GREY, MARKERS, OKABE_ITO
 from skillhorizon.core import bands
 from skillhorizon.core.errors import InputError
@@ -31,7 +32,8 @@ def tokens(runs: pd.DataFrame, role: str) -> pd.Series:
 
 def summary(runs: pd.DataFrame, by: tuple[str, ...] = ("band", "condition")) -> pd.DataFrame:
     """Means over runs: TS and LGC in percent, attempts as a share of B, rounds, thousands of tokens by role, and the
-    share of tokens that manager and auditor take, in percent."""
+    share of tokens that manager and auditor take, in percent. ``_low`` and ``_high`` are ends of 95 % intervals, of TS
+    Wilson's, of LGC by bootstrap over runs."""
     wide = runs.assign(
         TS=100.0 * runs["success"],
         LGC=100.0 * runs["lgc"],
@@ -42,6 +44,11 @@ def summary(runs: pd.DataFrame, by: tuple[str, ...] = ("band", "condition")) -> 
     columns = ["TS", "LGC", "attempts_of_B", "rounds", *(f"{role}_ktok" for role in ROLES), "audit_share"]
     table = wide.groupby(list(by), sort=False)[columns].mean()
     table.insert(0, "runs", wide.groupby(list(by), sort=False).size())
+    ts = intervals.share(wide, by, "success", "TS")
+    lgc = intervals.bootstrapped(wide, by, "LGC", "LGC")
+    for place, (name, ends) in enumerate([("TS", ts), ("LGC", lgc)]):
+        for n, end in enumerate((f"{name}_low", f"{name}_high")):
+            table.insert(2 + 3 * place + n, end, ends[end].reindex(table.index))
     return _in_order(table)
 
 
@@ -83,6 +90,18 @@ def gain(runs: pd.DataFrame, by: tuple[str, ...] = ("env", "band"), of: str = "s
     if missing := [c for c in (SINGLE, MEA) if c not in means]:
         raise InputError(f"no runs of the condition {missing[0]!r}")
     return (means[MEA] - means[SINGLE]).unstack(by[-1])
+
+
+def paired_gain(runs: pd.DataFrame, by: tuple[str, ...] = ("band",)) -> pd.DataFrame:
+    """MEA minus the single context on the same task, in points of TS and LGC: the mean over pairs, with the ends of a
+    95 % bootstrap interval over pairs."""
+    pairs = runs[runs["condition"].isin([SINGLE, MEA])].assign(TS=100.0 * runs["success"], LGC=100.0 * runs["lgc"])
+    keys = list(dict.fromkeys([*by, *_RUN]))
+    wide = pairs.set_index(keys)[["TS", "LGC"]].unstack("condition")
+    points = pd.DataFrame({name: wide[name][MEA] - wide[name][SINGLE] for name in ("TS", "LGC")}).reset_index()
+    table = pd.concat([intervals.bootstrapped(points, by, name, name) for name in ("TS", "LGC")], axis=1)
+    table.insert(0, "pairs", points.groupby(list(by)).size())
+    return _in_order(table)
 
 
 def where_it_pays(runs: pd.DataFrame, band_names: tuple[str, ...] = ("512K", "1M")) -> pd.DataFrame:
@@ -152,28 +171,49 @@ def by_band(runs: pd.DataFrame, of: str = "success") -> Figure:
 
 
 def sensitivity(runs: pd.DataFrame) -> Figure:
-    """TS of MEA minus that of the single context, in points, over slip and recall rates. Below zero auditing costs more
-    than it saves."""
+    """Where auditing stops paying: TS over the slip rate and over the recall rate, each a mean over the other, and MEA
+    minus the single context over both, in points. Where the lines meet, or the difference is not above zero, the
+    auditor's calls buy nothing. Whiskers are 95 % bootstrap intervals over tasks."""
     means = 100.0 * runs.groupby(["slip", "recall", "condition"])["success"].mean().unstack("condition")
     grid = (means[MEA] - means[SINGLE]).unstack("recall")
-    lost = {c: means[c].unstack("recall") for c in (SINGLE, MEA)}
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.4))
-    for axis, (title, table) in zip(axes, [*lost.items(), ("MEA minus single context", grid)], strict=True):
-        difference = table is grid
-        shown = axis.imshow(
-            table.to_numpy(),
-            origin="lower",
-            aspect="auto",
-            cmap="PuOr" if difference else "cividis",
-            vmin=-100 if difference else 0,
-            vmax=100,
-        )
-        _cells(axis, table, title)
-        figure.colorbar(shown, ax=axis, fraction=0.046)
-    figure.suptitle(f"TS, % ({SIMULATED})", fontsize=9, x=0.01, ha="left")
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), width_ratios=(3, 3, 4))
+    for axis, rate in zip(axes[:2], ("slip", "recall"), strict=True):
+        _lines(axis, runs, rate)
+    axes[0].set_ylabel("TS, %", fontsize=8)
+    axes[0].legend(frameon=False, fontsize=8, loc="lower left")
+    image = {"cmap": "PuOr", "vmin": -100, "vmax": 100}
+    shown = axes[2].imshow(grid.to_numpy(), origin="lower", aspect="auto", **image)
+    _cells(axes[2], grid, "MEA minus single context, points of TS")
+    figure.colorbar(shown, ax=axes[2], fraction=0.046)
+    figure.suptitle(f"Where auditing pays ({SIMULATED})", fontsize=9, x=0.01, ha="left")
     figure.tight_layout()
     plt.close(figure)
     return figure
+
+
+def _lines(axis: Axes, runs: pd.DataFrame, rate: str) -> None:
+    """TS over one of the rates, a line per condition; the rates stand at equal distances."""
+    by_task = 100.0 * runs.groupby(["condition", rate, "task_id"])["success"].mean()
+    table = intervals.bootstrapped(by_task.reset_index(), ["condition", rate], "success", "TS")
+    for n, condition in enumerate((SINGLE, MEA)):
+        own = table.loc[condition]
+        places = np.arange(len(own)) + 0.06 * n  # beside each other, so that whiskers can be told apart
+        errors = [own["TS"] - own["TS_low"], own["TS_high"] - own["TS"]]
+        axis.errorbar(
+            places,
+            own["TS"],
+            yerr=errors,
+            label=condition,
+            marker=MARKERS[n],
+            color=OKABE_ITO[n],
+            linewidth=1.2,
+            capsize=2,
+        )
+    rates = table.loc[SINGLE].index
+    axis.set_xticks(range(len(rates)), [f"{r:g}" for r in rates], fontsize=8)
+    axis.set_xlabel(f"{rate} rate", fontsize=8)
+    axis.set_title(f"by {rate} rate", loc="left", fontsize=9)
+    axis.set_ylim(-4, 104)
 
 
 def _cells(axis: Axes, table: pd.DataFrame, title: str) -> None:

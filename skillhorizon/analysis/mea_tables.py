@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pandas as pd
 from matplotlib.figure import Figure
 
-from skillhorizon.analysis import horizons, intervals, mea, results
+from skillhorizon.analysis import horizons, mea, results
 from skillhorizon.analysis.frames import ENVIRONMENTS, MEASURED, PUBLISHED, bands_of, in_order
 from skillhorizon.analysis.results import Sheet
 from skillhorizon.core.errors import InputError
@@ -71,7 +71,7 @@ def tables(compared: Comparison, published: str | Path) -> dict[str, Table]:
         ),
         "mea_bands": Table(
             "The same by band",
-            "Brackets hold Wilson's 95 % interval of TS over the tasks of a cell, which are few.",
+            "Brackets hold 95 % intervals over the tasks of a cell, which are few.",
             *_by_band(runs),
         ),
         "mea_ends": Table(
@@ -145,10 +145,7 @@ def _conditions(runs: pd.DataFrame) -> Laid:
 
 
 def _by_band(runs: pd.DataFrame) -> Laid:
-    keys = ["agent_profile", "condition", "band"]
-    ts = intervals.share(runs.assign(success=runs["success"].astype(float)), keys, "success", "TS")
     found = mea.summary(runs, ("agent_profile", "condition", "band")).reset_index()
-    found = found.drop(columns="TS").merge(ts.reset_index(), on=keys)
     order = list(dict.fromkeys(zip(runs["agent_profile"], runs["condition"], strict=True)))
     place = pd.Series([*zip(found["agent_profile"], found["condition"], strict=True)], index=found.index)
     found = found.loc[place.map(order.index).sort_values(kind="stable").index]

@@ -51,7 +51,7 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --paper: #14181d; --ink: #e4e9ee; --soft: #a3aebb; --line: #38424d;
   --stripe: #1c2229; --published: #6cb8ee; --measured: #f0a060; } }
 * { box-sizing: border-box; }
-html { scroll-padding-top: 3.2rem; }
+html { scroll-padding-top: 3.2rem; -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
 body { margin: 0 auto; max-width: 1560px; padding: 0 clamp(.8rem, 2.5vw, 2rem) 4rem; color: var(--ink);
   background: var(--paper); font: 15px/1.5 system-ui, "Segoe UI", "Helvetica Neue", sans-serif; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 1rem 0 .5rem; }
@@ -75,6 +75,7 @@ table { border-collapse: collapse; font-size: .8rem; font-variant-numeric: tabul
 caption { text-align: left; font-style: italic; color: var(--soft); padding-bottom: .2rem; }
 th, td { padding: .18rem .5rem; text-align: right; vertical-align: top; white-space: nowrap; }
 th.t, td.t { text-align: left; } td.w { white-space: normal; min-width: 11rem; max-width: 17rem; }
+td.x { max-width: 30rem; }
 th { vertical-align: bottom; white-space: normal; } thead th { border-bottom: 1.5px solid var(--ink); }
 tbody tr:nth-child(even) { background: var(--stripe); } small { color: var(--soft); font-size: .72rem; }
 .none { color: var(--soft); font-style: italic; }

@@ -343,6 +343,9 @@ TABLES: dict[str, Item] = {
 }
 """The tables by name of their frame, in the paper's order."""
 
+_OF_AGENTS = {"Model": "Agent", "Reasoning": "Rates of failure"}
+"""Heads that are called otherwise where no row is about a model."""
+
 OF_THE_SET = ("table03", "table04", "table05", "table06")
 
 
@@ -350,7 +353,7 @@ def sheets(name: str, frame: pd.DataFrame) -> list[Sheet]:
     """The blocks of a table. Shape: as in the paper, bands in their order and all else as the frame has it."""
     found = TABLES[name].layout(frame)
     if "model" in frame and not set(MODELS) & set(frame["model"]):
-        found = [sheet._replace(heads=["Agent" if h == "Model" else h for h in sheet.heads]) for sheet in found]
+        found = [sheet._replace(heads=[_OF_AGENTS.get(h, h) for h in sheet.heads]) for sheet in found]
     return found
 
 
@@ -389,7 +392,8 @@ def _kind(sheet: Sheet, column: int) -> str:
     """How a column is set: numbers flush right, names flush left, long text left and in lines."""
     if _is_numeric(sheet, column):
         return ""
-    return ' class="t w"' if _longest(sheet, column) > LONG else ' class="t"'
+    longest = _longest(sheet, column)
+    return ' class="t w x"' if longest > 3 * LONG else ' class="t w"' if longest > LONG else ' class="t"'
 
 
 def latex(name: str, frame: pd.DataFrame, note: str = "") -> str:
@@ -451,6 +455,12 @@ def _escaped(text: str) -> str:
     return text.translate(_LATEX)
 
 
+def _inline(name: str, frame: pd.DataFrame) -> str:
+    """The table for a page that has styles of its own, such as a notebook: text is flush left all the same."""
+    text = html(name, frame).replace("<caption>", "<caption style='text-align:left'>")
+    return re.sub(r' class="t[^"]*"', " style='text-align:left'", text)
+
+
 class Shown(NamedTuple):
     """A table as a notebook shows it, one source or several side by side."""
 
@@ -459,7 +469,7 @@ class Shown(NamedTuple):
 
     def _repr_html_(self) -> str:
         cells = "".join(
-            f"<div style='margin-right:2em'><em>{markup.escape(SOURCES[source])}</em>{html(self.name, frame)}</div>"
+            f"<div style='margin-right:2em'><em>{markup.escape(SOURCES[source])}</em>{_inline(self.name, frame)}</div>"
             for source, frame in self.sides.items()
         )
         head = markup.escape(title(self.name))

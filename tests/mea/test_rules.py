@@ -115,9 +115,11 @@ def test_what_a_round_did_before_it_ended_badly_is_handed_on(end):
         raise end
 
     auditor = ToldAuditor(failed("a"))
-    _, gateway = run(ToldManager(work("a")), ToldExecutor(turn), auditor)
+    manager = ToldManager(work("a"))
+    _, gateway = run(manager, ToldExecutor(turn), auditor)
     _, report, _, _ = auditor.turns[0]
     assert report.calls == (1,)
+    assert 1 in manager.turns[1][0].ledger.unverified, "the next manager knows of the write"
     assert report.end == ("out_of_calls" if isinstance(end, OutOfCalls) else "failed")
     assert rounds(gateway)[0].report.calls == (1,)
 
@@ -127,7 +129,8 @@ def test_an_audit_that_fails_is_tried_again_without_executing_again():
     outcome, gateway = run(ToldManager(work("a"), DONE), auditor=auditor)
     assert outcome.end == "submitted"
     assert len(gateway.events) == 1
-    assert rounds(gateway)[0].failures == ("auditor: no answer",)
+    first, last = rounds(gateway)
+    assert (first.failures, first.completed, last.contract) == (("auditor: no answer",), 1, None)
 
 
 @pytest.mark.parametrize("failure", [RoleFailed("refused"), OutOfCalls("time"), OutOfTokens("long")])

@@ -15,6 +15,7 @@ from skillhorizon.agents.mea.audits import ScriptedAuditor
 from skillhorizon.agents.mea.hands import Faithful, Hand, Simulated
 from skillhorizon.agents.mea.loop import Limits, Mea, Roles
 from skillhorizon.agents.mea.minds import MindAuditor, MindExecutor, MindManager
+from skillhorizon.agents.mea.roles import Auditor
 from skillhorizon.agents.mea.scripted import ScriptedExecutor, ScriptedManager, TrustingManager
 from skillhorizon.agents.simulated import PROFILES, Profile
 from skillhorizon.core.errors import InputError
@@ -76,6 +77,17 @@ def minded(
         return Roles(MindManager(manager()), MindExecutor((executor or manager)()), MindAuditor((auditor or manager)()))
 
     return Mea(team, limits)
+
+
+def auditors(name: str, task: Task, seed: int = 0) -> Callable[[], Auditor]:
+    """Makes auditors of a task without a memory: ``scripted``, or a model as ``model:<name>``."""
+    kind, colon, argument = name.partition(":")
+    if name == "scripted":
+        return lambda: ScriptedAuditor(task.environment.policy, seed, OVERSIGHT)
+    if not colon or kind not in MINDS:
+        raise InputError(f"unknown auditor {name!r}; there are scripted, {', '.join(f'{k}:…' for k in MINDS)}")
+    make = MINDS[kind](argument)
+    return lambda: MindAuditor(make())
 
 
 def family(argument: str) -> Mea:
