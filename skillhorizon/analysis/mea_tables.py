@@ -92,6 +92,11 @@ def tables(compared: Comparison, published: str | Path) -> dict[str, Table]:
             "Over all profiles; below zero MEA is worse.",
             *_shares(mea.gain(runs)[bands_of(runs)], {"env": "Environment"}, 0),
         )
+        found["mea_paired_gain"] = Table(
+            "Points that MEA is above the single context on the same task",
+            "Means over pairs of runs by the same executor; brackets hold 95 % bootstrap intervals over pairs.",
+            *_paired(mea.paired_gain(runs)),
+        )
     if (Path(published) / HARNESS).is_file():
         found["mea_published"] = Table(
             "Published results of the harness that the design follows",
@@ -173,6 +178,12 @@ def _overhead(found: pd.DataFrame) -> Laid:
 def _shares(found: pd.DataFrame, stub: dict[str, str], decimals: int = 1) -> Laid:
     table = found.reset_index().rename(columns=str)
     heads = {**{k: (v, 0) for k, v in stub.items()}, **{c: (_words(c), decimals) for c in map(str, found.columns)}}
+    return table, [results.plain(table, heads)]
+
+
+def _paired(found: pd.DataFrame) -> Laid:
+    heads = {"band": ("Band", 0), "pairs": ("Pairs", 0), "TS": ("TS (points)", 1), "LGC": ("LGC (points)", 1)}
+    table = found.reset_index()
     return table, [results.plain(table, heads)]
 
 

@@ -108,6 +108,8 @@ FACTS = {
 """What the text states beside the tables, and the function that measures it."""
 
 OF_THE_TASKS = "measured here: generated tasks, no agent"
+LABELS = {"figure1": "measured here: one released task and its reference run, no agent"}
+"""of measured pictures that no simulated agent has a part in"""
 ELSEWHERE = "published: language models, another paper and other benchmarks"
 
 
@@ -216,7 +218,8 @@ def _contents() -> str:
 
 
 def _pair(name: str, title: str, cells: dict[str, str]) -> str:
-    sides = "".join(_side(source, cells.get(source, "")) for source in SOURCES)
+    labels = {MEASURED: LABELS.get(name, "")}
+    sides = "".join(_side(source, cells.get(source, ""), labels.get(source, "")) for source in SOURCES)
     return f"<h3 id='{name}'>{markup.escape(title)}</h3><div class='pair'>{sides}</div>"
 
 
