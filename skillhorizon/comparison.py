@@ -24,7 +24,6 @@ from skillhorizon.agents.mea.state import Round, Spent, Terminal
 from skillhorizon.agents.protocol import Agent, Outcome
 from skillhorizon.agents.simulated import PROFILES, Profile, Simulated
 from skillhorizon.core import bands, trace
-from skillhorizon.core.errors import InputError
 from skillhorizon.core.gateway import Gateway
 from skillhorizon.core.progress import parallel
 from skillhorizon.params import Params
@@ -101,8 +100,6 @@ def run(
     Returns the runs, their rounds, and the runs of the grid of failure rates, and keeps all of it below ``out``.
     """
     asked, known = params.mea, params.agents.profiles
-    if unknown := [name for name in asked.agents if name not in known]:
-        raise InputError(f"mea.agents: unknown profile {unknown[0]!r}; the profiles are {', '.join(known)}")
     rules = params.agents.rules
     settings = params.settings(params.environments[0], profile)
     chosen = tasks_of(data, params.environments, settings.bands, asked.tasks)

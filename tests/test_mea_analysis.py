@@ -250,6 +250,6 @@ def test_the_comparison_of_the_parameters_keeps_the_grid_apart(tmp_path):
     assert set(rounds["condition"]) == {*runs["condition"]} - {comparison.SINGLE}
     numbers = rounds.groupby(["condition"])["number"].apply(list)
     assert all(n == list(range(1, len(n) + 1)) for n in numbers), "rounds of one run only"
-    unknown = msgspec.structs.replace(asked, mea=msgspec.structs.replace(asked.mea, agents=("nobody",)))
-    with pytest.raises(InputError, match="unknown profile 'nobody'"):
-        comparison.run(unknown, None, DATA, tmp_path)
+    strangers = msgspec.structs.replace(asked.mea, agents=("nobody",))
+    with pytest.raises(ValueError, match="unknown profile 'nobody'"):
+        msgspec.structs.replace(asked, mea=strangers)
