@@ -159,7 +159,8 @@ def compared() -> mea_tables.Comparison:
 
 def test_tables_of_mea_hold_what_the_runs_say(compared):
     tables = mea_tables.tables(compared, ROOT / "data" / "published")
-    assert set(tables) == {f"mea_{n}" for n in ("conditions", "bands", "ends", "overhead", "gain", "published")}
+    names = ("conditions", "bands", "ends", "overhead", "gain", "paired_gain", "published")
+    assert set(tables) == {f"mea_{n}" for n in names}
     assert all(table.source == (PUBLISHED if name == "mea_published" else MEASURED) for name, table in tables.items())
     raw = pd.read_parquet(ROOT / "data" / "traces" / "mea" / "runs.parquet")
     raw = raw[raw["slip"].isna() & (raw["condition"] == mea.SINGLE)]

@@ -359,12 +359,12 @@ def test_the_report_shows_mea_and_growth_apart_from_the_paper(tmp_path, paper, c
     growth = text[text.index("<h2 id='growth'") : text.index("<h2 id='mea'")]
     section = text[text.index("<h2 id='mea'") : text.index("<h2 id='definitions'")]
     assert growth.count("FactoryOps") == 1
-    assert section.count(f"measured here: {SIMULATED}; not in the paper") == section.count("side measured") == 9
+    assert section.count(f"measured here: {SIMULATED}; not in the paper") == section.count("side measured") == 10
     assert section.count(report.ELSEWHERE) == section.count("side published") == 1
     assert section.count("data:image/svg+xml;base64,") == 4
     assert not re.search(r"(src|href)=['\"](?!#|data:)", section)
     made = {p.name: p.read_bytes() for p in (data / "results" / "mea").iterdir()}
-    assert len(made) == 6 * 3 + 4 * 2
+    assert len(made) == 7 * 3 + 4 * 2
     assert report.main([str(data), str(pictures)]) == 0
     assert {p.name: p.read_bytes() for p in (data / "results" / "mea").iterdir()} == made
     assert (data / "results" / "report.html").read_text() == text

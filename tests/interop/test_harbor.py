@@ -130,7 +130,9 @@ def test_the_command_writes_fresh_and_released_tasks_and_overwrites_nothing(tmp_
     exported = [sh.load_task(Path(p) / "environment/world/task.json").digest for p in written]
     assert exported == [small_task(FIRST, seed).digest for seed in (0, 1)]
     assert_refused(told(capsys, "export", "harbor", "--out", out, "--env", FIRST), "not an empty folder")
-    assert_refused(told(capsys, "export", "harbor", "--out", tmp_path / "o", "--tasks", 0), "0 tasks are none")
+    assert_refused(
+        told(capsys, "export", "harbor", "--out", tmp_path / "o", "--tasks", 0), "'0' is no positive whole number"
+    )
     assert_refused(told(capsys, "export", "harbor", "--out", tmp_path / "o", "--env", "none"), "none")
     assert_refused(told(capsys, "export", "harbor", "--out", tmp_path / "o", "--set", tmp_path), "no task set at")
     assert not (tmp_path / "o").exists()
