@@ -5,6 +5,8 @@ Whatever a user can get wrong raises ``InputError`` with one clear line.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,15 +178,25 @@ def run(
     up: the recorded calls are made again and compared, then the run goes on.
     """
     worker = agents.agent(agent)
-    if resume and journal is None:
-        raise InputError("only a journaled run can be resumed; name its journal")
-    if journal is None:
-        return _carry_out(worker, task, agent, _seed(seed), None)
-    written = record(journal, task, agent, seed, resume)
-    try:
-        return _carry_out(worker, task, agent, seed, written)
-    finally:
-        written.close()
+    with recording(journal, task, agent, seed, resume) as written:
+        gateway = task.open(journal=written)
+        outcome = carry_out(worker, task, agent, seed, gateway, written)
+    return _scored(task, agent, seed, outcome, gateway)
+
+
+@contextmanager
+def recording(
+    path: str | Path | None, task: Task, agent: str, seed: int = 0, resume: bool = False
+) -> Iterator[Journal | None]:
+    """The journal of a run while it is at work; None for a run without one."""
+    if path is None:
+        if resume:
+            raise InputError("only a journaled run can be resumed; name its journal")
+        _seed(seed)
+        yield None
+        return
+    with closing(record(path, task, agent, seed, resume)) as journal:
+        yield journal
 
 
 def record(path: str | Path, task: Task, agent: str, seed: int = 0, resume: bool = False) -> Journal:
@@ -193,15 +205,17 @@ def record(path: str | Path, task: Task, agent: str, seed: int = 0, resume: bool
     return _resumed(path, meta) if resume else Journal.create(path, meta)
 
 
-def _carry_out(worker: agents.Agent, task: Task, agent: str, seed: int, journal: Journal | None) -> Run:
-    gateway = task.open(journal=journal)
+def carry_out(
+    worker: agents.Agent, task: Task, agent: str, seed: int, gateway: Gateway, journal: Journal | None
+) -> Outcome:
+    """How the work of an agent at a gateway ends, which its journal is told."""
     with watch(lambda: len(gateway.events), f"calls of {agent}", gateway.budget):
         outcome = worker.act(task, gateway, seed)
     if gateway.replaying:
         raise InputError(f"the journal holds more calls than the {len(gateway.events)} that {agent} makes here")
     if journal is not None:
         journal.finish(msgspec.to_builtins(outcome))
-    return _scored(task, agent, seed, outcome, gateway)
+    return outcome
 
 
 def _resumed(path: str | Path, meta: dict[str, Any]) -> Journal:

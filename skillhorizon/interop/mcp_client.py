@@ -9,10 +9,10 @@ import copy
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 import msgspec
@@ -27,6 +27,7 @@ from skillhorizon.core.task import Task
 from skillhorizon.core.world import World
 from skillhorizon.interop.mcp_server import ATTEMPTS, DIGESTS, EVENT, PLACE, Place
 
+T = TypeVar("T")
 LOST = (MCPError, anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, OSError)
 
 
@@ -62,10 +63,7 @@ class RemoteGateway(Gateway):
         if not isinstance(sent, dict):  # MCP carries objects only
             place.unsendable, sent = encoded.decode(), {}
         meta = {PLACE: msgspec.to_builtins(place)}
-        try:
-            result = self._portal.call(lambda: self._client.call_tool(name, sent, meta=cast(Any, meta)))
-        except LOST as error:
-            raise InputError(f"the MCP server did not answer: {error or type(error).__name__}") from None
+        result = self._answer(lambda: self._client.call_tool(name, sent, meta=cast(Any, meta)))
         if result.meta is None or EVENT not in result.meta:
             raise InputError("the MCP server does not serve a harness; start it with --harness")
         event = msgspec.convert(result.meta[EVENT], Event)
@@ -80,11 +78,14 @@ class RemoteGateway(Gateway):
         return cast(Observation, copy.deepcopy(result.structured_content))
 
     def table_digests(self) -> dict[str, str]:
+        answer = self._answer(lambda: self._client.read_resource(DIGESTS, cache_mode="bypass"))
+        return msgspec.json.decode(_text(answer.contents), type=dict[str, str])
+
+    def _answer(self, ask: Callable[[], Awaitable[T]]) -> T:
         try:
-            answer = self._portal.call(lambda: self._client.read_resource(DIGESTS, cache_mode="bypass"))
+            return self._portal.call(ask)
         except LOST as error:
             raise InputError(f"the MCP server did not answer: {error or type(error).__name__}") from None
-        return msgspec.json.decode(_text(answer.contents), type=dict[str, str])
 
 
 def _text(contents: Sequence[Any]) -> str:
@@ -115,25 +116,14 @@ def run(
     """As ``skillhorizon.run``, with the world in a server process. What it left is scored by making the calls again
     here; the digests of the server's tables have to come out the same."""
     worker = agents.agent(agent)
-    if resume and journal is None:
-        raise InputError("only a journaled run can be resumed; name its journal")
-    written = None if journal is None else api.record(journal, task, agent, seed, resume)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "task.json"
-            task.save(file)
-            line = ["-m", "skillhorizon", "serve", str(file), "--harness"]
-            server = StdioServerParameters(command=sys.executable, args=line, env=dict(os.environ))
-            with connected(server, task, written) as gateway:
-                outcome = worker.act(task, gateway, seed)
-                left = gateway.table_digests()
-        if gateway.replaying:
-            raise InputError(f"the journal holds more calls than the {len(gateway.events)} that {agent} makes here")
-        if written is not None:
-            written.finish(msgspec.to_builtins(outcome))
-    finally:
-        if written is not None:
-            written.close()
+    with api.recording(journal, task, agent, seed, resume) as written, tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "task.json"
+        task.save(file)
+        line = ["-m", "skillhorizon", "serve", str(file), "--harness"]
+        server = StdioServerParameters(command=sys.executable, args=line, env=dict(os.environ))
+        with connected(server, task, written) as gateway:
+            outcome = api.carry_out(worker, task, agent, seed, gateway, written)
+            left = gateway.table_digests()
     made = api.rescored(task, agent, seed, outcome, gateway)
     if made.gateway.table_digests() != left:
         raise InputError("the server's tables differ from those that the same calls make here: another version")
